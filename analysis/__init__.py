@@ -1,0 +1,1 @@
+"""Plain-numpy cost model and planners. Nothing here imports the IR."""

@@ -1,0 +1,1 @@
+"""From scheduled, addressed IR to instruction columns and packages."""

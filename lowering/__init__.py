@@ -1,0 +1,1 @@
+"""Lowerings between dialects, as functions that the conversion passes call."""

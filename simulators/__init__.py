@@ -1,0 +1,1 @@
+"""Simulators that execute the instruction columns of a package."""

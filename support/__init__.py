@@ -1,0 +1,1 @@
+"""Diagnostics and file helpers that every part shares."""

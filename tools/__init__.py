@@ -1,0 +1,1 @@
+"""The command-line tools, one thin module each."""
