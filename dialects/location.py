@@ -1,0 +1,86 @@
+"""How the names of network nodes travel: as MLIR name locations, `loc("conv1")`.
+
+xDSL prints locations with `--print-debuginfo` and parses them back, and `clone` keeps them. Its op constructors and its
+rewriter do not: whoever replaces an op copies the location with :func:`copy_location`, or builds it with
+:func:`located`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    NameLoc,
+    NoneAttr,
+    StringAttr,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.hints import isa
+
+OperationT = TypeVar("OperationT", bound=Operation)
+
+
+def name_location(name: str) -> NameLoc:
+    """The location of the node called ``name``."""
+    return NameLoc(StringAttr(name), NoneAttr())
+
+
+def node_name(op: Operation) -> str:
+    """The name of the network node that ``op`` comes from: several, joined by `+`, for a fused op; or empty."""
+    return "+".join(_names(op.location))
+
+
+def copy_location(source: Operation, target: OperationT) -> OperationT:
+    """Gives ``target`` the location of ``source``; returns ``target``."""
+    target.location = source.location
+    return target
+
+
+def fuse_locations(target: OperationT, *sources: Operation) -> OperationT:
+    """Gives ``target`` all locations of ``sources``, without duplicates, in order; returns ``target``."""
+    locations: dict[Attribute, None] = {}
+    for source in sources:
+        match source.location:
+            case UnknownLoc():
+                pass
+            case FusedLoc(locations=parts):
+                locations.update(dict.fromkeys(_elements(parts)))
+            case location:
+                locations[location] = None
+    match tuple(locations):
+        case ():
+            target.location = UnknownLoc()
+        case (NameLoc() | FileLineColLoc() | CallSiteLoc() as single,):
+            target.location = single
+        case several:
+            target.location = FusedLoc(several, NoneAttr())
+    return target
+
+
+def located(op: OperationT, name: str) -> OperationT:
+    """Gives ``op`` the location of the node called ``name``; returns ``op``."""
+    if name:
+        op.location = name_location(name)
+    return op
+
+
+def _names(location: Attribute) -> tuple[str, ...]:
+    match location:
+        case NameLoc():
+            return (location.desc.data,)
+        case FusedLoc(locations=parts):
+            return tuple(dict.fromkeys(name for part in _elements(parts) for name in _names(part)))
+        case CallSiteLoc():
+            return _names(location.callee)
+        case _:
+            return ()
+
+
+def _elements(attribute: Attribute) -> tuple[Attribute, ...]:
+    assert isa(attribute, ArrayAttr[Attribute])
+    return attribute.data
