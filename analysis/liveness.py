@@ -4,8 +4,8 @@ Minimising the peak is dynamic storage allocation, NP-hard (Garey and Johnson, S
 one into the gaps that earlier ones leave, in several orders, and keeps the plan of least peak: greedy by size with
 best fit (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020), by breadth, by area, by
 duration, and by start and by end with first fit. It stops early at the lower bound, the greatest number of bytes that
-live at one step. While the plan does not fit the memory, it promotes the buffer on top to the front of the order and
-places again.
+live at one step. Then it promotes the buffer on top to the front of the order and places again: a few times, and for
+as long as the plan does not fit the memory and effort is left.
 
 Not handled: moving a buffer during its life, and splitting one. A colocated set counts as live from its first first
 step to its last last step.
@@ -25,6 +25,9 @@ Ints = npt.NDArray[np.int64]
 
 DEFAULT_EFFORT = 40_000
 """Placements of a buffer that one plan may try; every buffer is placed at least once."""
+
+_PROMOTIONS = 8
+"""Promotions to try for a plan that fits already."""
 
 _NOWHERE = np.iinfo(np.int64).max
 _PAIRWISE_LIMIT = 1_500
@@ -268,7 +271,7 @@ def _periods(buffers: Buffers) -> list[Ints]:
 def _best_placement(buffers: Buffers, target: int, capacity: int, effort: int) -> Ints:
     """Addresses by the order of least peak; stops at a peak of ``target`` or when ``effort`` placements are spent.
 
-    Promotions, which are many tries for a small gain, are made only while the peak exceeds ``capacity``.
+    A peak within ``capacity`` gets only a few promotions, which are many tries for a small gain.
     """
     best, best_peak, best_order = np.zeros(0, dtype=np.int64), _NOWHERE, np.zeros(0, dtype=np.int64)
     for order, best_fit in _orders(buffers):
@@ -280,7 +283,9 @@ def _best_placement(buffers: Buffers, target: int, capacity: int, effort: int) -
         if best_peak <= target or effort < len(buffers):
             return best
     order, address = best_order, best
-    while best_peak > max(target, capacity) and effort >= len(buffers):
+    tries = 0
+    while best_peak > target and effort >= len(buffers) and (best_peak > capacity or tries < _PROMOTIONS):
+        tries += 1
         top = int((address + buffers.size).argmax())
         if order[0] == top:
             break
