@@ -30,6 +30,9 @@ _PROMOTIONS = 8
 """Promotions to try for a plan that fits already."""
 
 _NOWHERE = np.iinfo(np.int64).max
+_SHORT_PERIOD = 64
+"""Buffers below which a period of its own does not pay."""
+
 _PAIRWISE_LIMIT = 1_500
 """Buffers up to which the validator compares all pairs."""
 
@@ -260,11 +263,17 @@ def _resized(buffers: Buffers, size: Ints) -> Buffers:
 
 
 def _periods(buffers: Buffers) -> list[Ints]:
-    """Sets of buffers such that no life reaches from one set into another, the set of most live bytes first."""
+    """Sets of buffers such that no life reaches from one set into another, the set of most live bytes first.
+
+    Short periods stay together with the next, as a set costs more than its buffers.
+    """
     by_first = np.argsort(buffers.first, kind="stable")
     reach = np.maximum.accumulate(buffers.last[by_first])
-    breaks = np.flatnonzero(buffers.first[by_first][1:] > reach[:-1]) + 1
-    parts = np.split(by_first, breaks)
+    cuts = [0]
+    for cut in (np.flatnonzero(buffers.first[by_first][1:] > reach[:-1]) + 1).tolist():
+        if cut - cuts[-1] >= _SHORT_PERIOD:
+            cuts.append(cut)
+    parts = np.split(by_first, cuts[1:])
     return sorted(parts, key=lambda part: -int(live_bytes(_take(buffers, part))[1].max()))
 
 

@@ -187,3 +187,13 @@ def test_scale() -> None:
     assert time.perf_counter() - began < 3
     assert validate_plan(buffers, plan, plan.peak) == []
     assert plan.peak <= 1.1 * plan.lower_bound
+
+
+def test_many_short_periods_cost_no_more_than_a_long_one() -> None:
+    n = np.arange(10_000)
+    buffers = Buffers.build(1 + n % 77, 2 * (n // 2), 2 * (n // 2) + 1)
+    began = time.perf_counter()
+    plan = plan_memory(buffers, PLENTY)
+    assert time.perf_counter() - began < 2
+    assert plan.peak == plan.lower_bound
+    assert validate_plan(buffers, plan, plan.peak) == []
