@@ -199,8 +199,8 @@ class Machine:
         return self._cycles(read + compute, self._local_write_ps(count * element_bytes), 2)
 
     def copy_cycles(self, size_bytes: Amount) -> I64:
-        """``lmv``: a copy inside local memory."""
-        return self._cycles(self._local_read_ps(size_bytes), self._local_write_ps(size_bytes), 2)
+        """``lmv``: a copy inside local memory; it asks for its read and its write at once."""
+        return self._cycles(0, self._local_read_ps(size_bytes) + self._local_write_ps(size_bytes), 2)
 
     def fill_cycles(self, size_bytes: Amount) -> I64:
         """``lldi``: a constant into local memory."""
