@@ -1,7 +1,7 @@
 """Which input rows a lane reads: the affine access map from a lane index to rows of an operand.
 
-A distributed tensor is a stack of rows, ``rows x columns x channels``; the rows of the images of a mini-batch follow one
-another. Lane ``(n, y)`` of a batch, that is lane ``n * lanes + y``, reads ``rows`` input rows of image ``n``: row
+A distributed tensor is a stack of rows, ``rows x columns x channels``; the rows of the images of a mini-batch follow
+one another. Lane ``(n, y)`` of a batch, that is lane ``n * lanes + y``, reads ``rows`` input rows of image ``n``: row
 ``k`` of its window is image row ``y * stride - pad_top + k * dilation``.
 """
 
@@ -33,6 +33,7 @@ class RowWindow:
     stride: int = 1
     dilation: int = 1
     pad_top: int = 0
+    """Rows of zeros above the image; negative if the first window starts inside it."""
     pad_left: int = 0
     pad_right: int = 0
     edge: str = "zero"
@@ -61,7 +62,7 @@ class RowWindow:
         found = [
             f"{field.name} is {value}, at least {least} expected"
             for field in fields(self)
-            if field.name != "edge"
+            if field.name not in ("edge", "pad_top")
             for least in (1 if field.name in ("height", "lanes", "rows", "dilation") else 0,)
             if (value := getattr(self, field.name)) < least
         ]

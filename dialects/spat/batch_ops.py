@@ -1,0 +1,318 @@
+"""Compute batches: N lanes of one body, described once.
+
+A *distributed tensor* `tensor<R x W x C>` is a stack of R rows of W columns and C channels. A batch has one lane per
+row of its results. Each lane reads, of each input, the rows that the input's access map names (`#spat.window`), sees all
+weights, and yields one row of each result.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, i64
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import ConstantLike, IsolatedFromAbove, Pure, RecursiveMemoryEffect, SingleBlockImplicitTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from ...analysis.window import RowWindow
+from ..tile import ArrayAttr
+from .attributes import WindowAttr
+from .tile_ops import F32Tensor, Integer, VMMOp, YieldOp, integer, shape_of, tile_type
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """Weights: a matrix for an array group, or a tile for vector ops.
+
+    ```mlir
+    %0 = spat.constant <f32[1, 2] [0.5, 1.0]> : tensor<1x2xf32>
+    ```
+    """
+
+    name = "spat.constant"
+    value = prop_def(ArrayAttr)
+    result = result_def(TensorType)
+    traits = traits_def(Pure(), ConstantLike())
+    assembly_format = "$value attr-dict `:` type($result)"
+
+    def __init__(self, value: ArrayAttr) -> None:
+        super().__init__(properties={"value": value}, result_types=[tile_type(*value.shape)])
+
+    def verify_(self) -> None:
+        if shape_of(self.result) != self.value.shape or self.value.dtype != np.dtype("<f4"):
+            raise VerifyException(f"a constant of type {self.value.tensor_type} has result type {self.result.type}")
+
+
+@irdl_op_definition
+class InputOp(IRDLOperation):
+    """An input of the network: its logical shape (images, channels[, height, width]) as a distributed tensor.
+
+    ```mlir
+    %0 = spat.input "data" shape <i64[4] [1, 3, 4, 4]> : tensor<4x4x3xf32>
+    ```
+    """
+
+    name = "spat.input"
+    input_name = prop_def(StringAttr)
+    shape = prop_def(ArrayAttr)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "$input_name `shape` $shape attr-dict `:` type($result)"
+
+    def __init__(self, name: str, shape: Sequence[int], result_type: F32Tensor) -> None:
+        super().__init__(
+            properties={"input_name": StringAttr(name), "shape": ArrayAttr.get(np.array(shape, np.int64))},
+            result_types=[result_type],
+        )
+
+    @property
+    def logical_shape(self) -> tuple[int, ...]:
+        return tuple(map(int, self.shape.array))
+
+    def verify_(self) -> None:
+        rows, columns, channels = shape_of(self.result)
+        size = int(np.prod(self.logical_shape, dtype=np.int64))
+        if size != rows * columns * channels:
+            raise VerifyException(f"an input of {size} elements has {rows * columns * channels} as {self.result.type}")
+
+
+@irdl_op_definition
+class OutputOp(IRDLOperation):
+    """An output of the network: distributed tensors, and which logical channels each of them holds.
+
+    ```mlir
+    spat.output "prob" shape <i64[2] [1, 10]> channels [#tile.array<i32[10] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]>] %0
+      : tensor<1x1x10xf32>
+    ```
+    """
+
+    name = "spat.output"
+    output_name = prop_def(StringAttr)
+    shape = prop_def(ArrayAttr)
+    channels = prop_def(BuiltinArrayAttr[ArrayAttr])
+    values = var_operand_def(TensorType)
+    assembly_format = "$output_name `shape` $shape `channels` $channels $values attr-dict `:` type($values)"
+
+    def __init__(
+        self, name: str, shape: Sequence[int], channels: Sequence[NDArray[np.int32]], values: Sequence[SSAValue]
+    ) -> None:
+        super().__init__(
+            operands=[values],
+            properties={
+                "output_name": StringAttr(name),
+                "shape": ArrayAttr.get(np.array(shape, np.int64)),
+                "channels": BuiltinArrayAttr([ArrayAttr.get(c) for c in channels]),
+            },
+        )
+
+    @property
+    def logical_shape(self) -> tuple[int, ...]:
+        return tuple(map(int, self.shape.array))
+
+    def verify_(self) -> None:
+        if len(self.channels) != len(self.values):
+            raise VerifyException(f"{len(self.values)} tensors with {len(self.channels)} lists of channels")
+        for channels, value in zip(self.channels, self.values, strict=True):
+            if channels.shape != (shape_of(value)[2],):
+                raise VerifyException(f"a tensor of {shape_of(value)[2]} channels lists {channels.shape} of them")
+
+
+class BatchOp(IRDLOperation, ABC):
+    """What the graph form and the scheduled form of a batch share."""
+
+    inputs = var_operand_def(TensorType)
+    weights = var_operand_def(TensorType)
+    outs = var_result_def(TensorType)
+    lanes = prop_def(Integer)
+    replicas = prop_def(Integer, default_value=IntegerAttr(1, i64))
+    windows = prop_def(BuiltinArrayAttr[WindowAttr])
+    body = region_def("single_block")
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+
+    @property
+    def lane_count(self) -> int:
+        return self.lanes.value.data
+
+    @property
+    def replica_count(self) -> int:
+        """Copies of the weights on the chip; lane i runs on replica `i mod replicas`."""
+        return self.replicas.value.data
+
+    @property
+    def row_windows(self) -> tuple[RowWindow, ...]:
+        return tuple(window.data for window in self.windows)
+
+    @property
+    def block(self) -> Block:
+        return self.body.block
+
+    @property
+    def input_arguments(self) -> Sequence[SSAValue]:
+        """The block arguments that stand for windows of the inputs."""
+        return self.block.args[: len(self.windows)]
+
+    @property
+    def weight_arguments(self) -> Sequence[SSAValue]:
+        return self.block.args[len(self.windows) :]
+
+    @property
+    def yielded(self) -> YieldOp:
+        last = self.block.last_op
+        assert isinstance(last, YieldOp)
+        return last
+
+    @property
+    def vmm_ops(self) -> list[VMMOp]:
+        """The body's vector-matrix products: one array group each."""
+        return [op for op in self.block.ops if isinstance(op, VMMOp)]
+
+    def verify_(self) -> None:
+        lanes, replicas = self.lane_count, self.replica_count
+        if lanes < 1 or not 1 <= replicas <= lanes:
+            raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
+        if len(self.windows) != len(self.inputs):
+            raise VerifyException(f"{len(self.inputs)} inputs with {len(self.windows)} windows")
+        expected = [self._argument_type(*pair) for pair in zip(self.inputs, self.row_windows, strict=True)]
+        expected += [value.type for value in self.weights]
+        found = list(self.block.arg_types)
+        if found != expected:
+            shown = ", ".join(map(str, expected))
+            raise VerifyException(f"the body's arguments are ({', '.join(map(str, found))}), expected ({shown})")
+        yielded = [shape_of(value) for value in self.yielded.values]
+        if yielded != [shape_of(out)[1:] for out in self.outs] or any(shape_of(o)[0] != lanes for o in self.outs):
+            shown = ", ".join(str(out.type) for out in self.outs)
+            raise VerifyException(f"{lanes} lanes that yield rows of shape {yielded} do not make ({shown})")
+        for op in self.block.ops:
+            table = op.properties.get("table")
+            if isinstance(table, ArrayAttr) and table.shape != (lanes,):
+                raise VerifyException(f"a table of {table.shape} entries in a batch of {lanes} lanes")
+
+    def _argument_type(self, value: SSAValue, window: RowWindow) -> F32Tensor:
+        rows, columns, channels = shape_of(value)
+        if problems := window.problems():
+            raise VerifyException("; ".join(problems))
+        if rows % window.height or self.lane_count % window.lanes:
+            raise VerifyException(
+                f"{rows} rows in images of {window.height}, {self.lane_count} lanes in images of {window.lanes}"
+            )
+        if rows // window.height != self.lane_count // window.lanes:
+            raise VerifyException(
+                f"{rows // window.height} images of the input for {self.lane_count // window.lanes} of the lanes"
+            )
+        return tile_type(window.rows, window.pad_left + columns + window.pad_right, channels)
+
+
+@irdl_op_definition
+class ComputeBatchOp(BatchOp):
+    """Graph form: what is computed, with explicit inputs, weights and results, at no place.
+
+    `spat-schedule-peft` adds the schedule: the core of each replica, and the step of each lane in the chip's one order.
+
+    ```mlir
+    %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+    %y = spat.compute_batch lanes 4 replicas 2 ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>]
+        -> tensor<4x4x2xf32> {
+    ^bb0(%rows: tensor<1x4x2xf32>):
+      %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+      %relu = spat.relu %row : tensor<4x2xf32>
+      spat.yield %relu : tensor<4x2xf32>
+    }
+    ```
+    """
+
+    name = "spat.compute_batch"
+    cores = opt_prop_def(ArrayAttr)
+    steps = opt_prop_def(ArrayAttr)
+    traits = traits_def(IsolatedFromAbove(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
+    assembly_format = (
+        "`lanes` $lanes (`replicas` $replicas^)? (`cores` $cores^)? (`steps` $steps^)? "
+        "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
+        "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
+    )
+
+    def __init__(
+        self,
+        lanes: int,
+        inputs: Sequence[SSAValue],
+        windows: Sequence[RowWindow],
+        weights: Sequence[SSAValue],
+        body: Region,
+        *,
+        replicas: int = 1,
+    ) -> None:
+        last = body.block.last_op
+        assert isinstance(last, YieldOp)
+        super().__init__(
+            operands=[inputs, weights],
+            properties={
+                "lanes": integer(lanes),
+                "replicas": integer(replicas),
+                "windows": BuiltinArrayAttr([WindowAttr(window) for window in windows]),
+            },
+            result_types=[[tile_type(lanes, *shape_of(value)) for value in last.values]],
+            regions=[body],
+        )
+
+    @property
+    def is_scheduled(self) -> bool:
+        return self.cores is not None and self.steps is not None
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.cores is not None and self.cores.shape != (self.replica_count,):
+            raise VerifyException(f"cores for {self.cores.shape} replicas of {self.replica_count}")
+        if self.steps is not None and self.steps.shape != (self.lane_count,):
+            raise VerifyException(f"steps for {self.steps.shape} lanes of {self.lane_count}")
+
+
+@irdl_op_definition
+class ScheduledComputeBatchOp(BatchOp):
+    """Scheduled form: the same with the core of each replica and the step of each lane.
+
+    Steps order everything on the chip: a core runs its lanes in order of their steps.
+
+    ```mlir
+    %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+    %y = spat.scheduled_compute_batch lanes 4 replicas 2 cores <i32[2] [0, 1]>
+        steps <i64[4] [0, 1, 2, 3]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>]
+        -> tensor<4x4x2xf32> {
+    ^bb0(%rows: tensor<1x4x2xf32>):
+      %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+      spat.yield %row : tensor<4x2xf32>
+    }
+    ```
+    """
+
+    name = "spat.scheduled_compute_batch"
+    cores = prop_def(ArrayAttr)
+    steps = prop_def(ArrayAttr)
+    traits = traits_def(IsolatedFromAbove(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
+    assembly_format = (
+        "`lanes` $lanes (`replicas` $replicas^)? `cores` $cores `steps` $steps "
+        "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
+        "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
+    )
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.cores.shape != (self.replica_count,):
+            raise VerifyException(f"cores for {self.cores.shape} replicas of {self.replica_count}")
+        if self.steps.shape != (self.lane_count,):
+            raise VerifyException(f"steps for {self.steps.shape} lanes of {self.lane_count}")

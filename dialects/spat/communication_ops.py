@@ -1,0 +1,127 @@
+"""Communication: first only *who needs which rows*, then messages in an order that cannot deadlock."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    VarConstraint,
+    base,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ..tile import ArrayAttr
+from .attributes import ChannelType
+from .tile_ops import shape_of
+
+NEED_COLUMNS = ("row", "core")
+"""Of a table of needs, `i64[N, 2]`: row `row` of the tensor is read on `core`."""
+
+MESSAGE_COLUMNS = ("row", "source", "target", "step")
+"""Of a table of messages, `i64[N, 4]`: one row each, its cores, and the step after whose lane it travels."""
+
+
+def _check_table(table: ArrayAttr, columns: tuple[str, ...], rows: int) -> None:
+    if len(table.shape) != 2 or table.shape[1] != len(columns) or table.dtype != np.dtype("<i8"):
+        raise VerifyException(f"a table i64[N, {len(columns)}] of {', '.join(columns)} expected")
+    if table.has_data and table.size:
+        least, most = int(table.array[:, 0].min()), int(table.array[:, 0].max())
+        if not 0 <= least <= most < rows:
+            raise VerifyException(f"the table names rows {least} to {most} of {rows}")
+        if (table.array < 0).any():
+            raise VerifyException("a core or a step in the table is negative")
+
+
+@irdl_op_definition
+class DeferredCommunicationOp(IRDLOperation):
+    """Rows of a tensor are needed on cores that do not compute them; how they travel is not decided.
+
+    ```mlir
+    %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+    %0 = spat.deferred_communication %x needs <i64[2, 2] [0, 7, 1, 7]> : tensor<4x4x2xf32>
+    ```
+    """
+
+    name = "spat.deferred_communication"
+    T: ClassVar = VarConstraint("T", base(TensorType))
+    source = operand_def(T)
+    needs = prop_def(ArrayAttr)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$source `needs` $needs attr-dict `:` type($result)"
+
+    def __init__(self, source: SSAValue, needs: NDArray[np.int64]) -> None:
+        super().__init__(operands=[source], properties={"needs": ArrayAttr.get(needs)}, result_types=[source.type])
+
+    def verify_(self) -> None:
+        _check_table(self.needs, NEED_COLUMNS, shape_of(self.source)[0])
+
+
+@irdl_op_definition
+class ChannelSendOp(IRDLOperation):
+    """Sends rows of a tensor, one message each.
+
+    ```mlir
+    %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+    %c = spat.channel_send %x messages <i64[1, 4] [0, 3, 7, 11]> : tensor<4x4x2xf32>
+    ```
+    """
+
+    name = "spat.channel_send"
+    source = operand_def(TensorType)
+    messages = prop_def(ArrayAttr)
+    channel = result_def(ChannelType())
+    assembly_format = "$source `messages` $messages attr-dict `:` type($source)"
+
+    def __init__(self, source: SSAValue, messages: NDArray[np.int64]) -> None:
+        super().__init__(
+            operands=[source], properties={"messages": ArrayAttr.get(messages)}, result_types=[ChannelType()]
+        )
+
+    def verify_(self) -> None:
+        _check_table(self.messages, MESSAGE_COLUMNS, shape_of(self.source)[0])
+        if self.messages.has_data and (self.messages.array[:, 1] == self.messages.array[:, 2]).any():
+            raise VerifyException("a message from a core to itself")
+
+
+@irdl_op_definition
+class ChannelReceiveOp(IRDLOperation):
+    """The tensor as it is known after its messages have arrived: the rows computed here and those received.
+
+    ```mlir
+    %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+    %c = spat.channel_send %x messages <i64[1, 4] [0, 3, 7, 11]> : tensor<4x4x2xf32>
+    %0 = spat.channel_receive %x from %c : tensor<4x4x2xf32>
+    ```
+    """
+
+    name = "spat.channel_receive"
+    T: ClassVar = VarConstraint("T", base(TensorType))
+    source = operand_def(T)
+    channel = operand_def(ChannelType())
+    result = result_def(T)
+    assembly_format = "$source `from` $channel attr-dict `:` type($result)"
+
+    def __init__(self, source: SSAValue, channel: SSAValue) -> None:
+        super().__init__(operands=[source, channel], result_types=[source.type])
+
+    @property
+    def send(self) -> ChannelSendOp:
+        owner = self.channel.owner
+        assert isinstance(owner, ChannelSendOp)
+        return owner
+
+    def verify_(self) -> None:
+        if not isinstance(owner := self.channel.owner, ChannelSendOp) or owner.source != self.source:
+            raise VerifyException("a channel is received beside the tensor that was sent")
