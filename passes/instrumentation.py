@@ -1,0 +1,49 @@
+"""What may watch a pipeline run: an instrumentation has hooks before and after each pass.
+
+Hooks run *before* in the order of the list and *after* in reverse order, so that the last instrumentation of the list is
+the closest to the pass. An after-hook may change the module, for instance restore what it was before the pass; those
+further out see what it leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+
+@dataclass(frozen=True)
+class PassRun:
+    """One run of one pass of a pipeline."""
+
+    index: int
+    """The pass's position in the pipeline."""
+    one: ModulePass
+    module: ModuleOp
+    context: Context
+    pipeline: tuple[ModulePass, ...]
+
+    @property
+    def name(self) -> str:
+        return self.one.name
+
+
+class PassInstrumentation:
+    """The base: it watches nothing."""
+
+    def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
+        """Before the first pass."""
+
+    def before_pass(self, run: PassRun) -> None:
+        """The module is what the pass will get."""
+
+    def after_pass(self, run: PassRun) -> None:
+        """The pass has ended. Raising a TileError rejects what it did and stops the pipeline."""
+
+    def after_failed_pass(self, run: PassRun, error: Exception) -> None:
+        """The pass, or an after-hook closer to it, has raised ``error``; the module may be in any state."""
+
+    def after_pipeline(self, module: ModuleOp) -> None:
+        """After the last pass; not called if one failed."""

@@ -1,0 +1,90 @@
+"""Runs passes on a module, with instrumentation around each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException
+
+from ..support.diagnostics import TileError, TileErrors
+from .instrumentation import PassInstrumentation, PassRun
+from .op_error import concise_diagnostics
+from .verifier import verify_module
+
+
+class PassBug(Exception):
+    """A pass raised what no pass should raise: an error in the compiler, not in its input."""
+
+    def __init__(self, pass_name: str, error: Exception) -> None:
+        self.pass_name = pass_name
+        super().__init__(f"pass '{pass_name}' failed: {type(error).__name__}: {error}")
+
+
+@dataclass(frozen=True)
+class PassManager:
+    """A pipeline and what watches it."""
+
+    passes: tuple[ModulePass, ...]
+    instrumentations: Sequence[PassInstrumentation] = ()
+
+    def run(self, context: Context, module: ModuleOp) -> None:
+        """Applies the passes in order.
+
+        Raises a TileError if a pass rejects its input or an instrumentation rejects a pass, and a PassBug if a pass
+        breaks.
+        """
+        for instrumentation in self.instrumentations:
+            instrumentation.before_pipeline(module, self.passes)
+        for index, one in enumerate(self.passes):
+            self._run_pass(PassRun(index, one, module, context, self.passes))
+        for instrumentation in reversed(self.instrumentations):
+            instrumentation.after_pipeline(module)
+
+    def _run_pass(self, run: PassRun) -> None:
+        for instrumentation in self.instrumentations:
+            instrumentation.before_pass(run)
+        waiting = list(self.instrumentations)
+        try:
+            _apply(run)
+            while waiting:
+                waiting.pop().after_pass(run)
+        except Exception as error:
+            for instrumentation in reversed(waiting):
+                instrumentation.after_failed_pass(run, error)
+            raise
+
+
+class Verifier(PassInstrumentation):
+    """Verifies the module before the first pass and after every pass."""
+
+    def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
+        verify_module(module)
+
+    def after_pass(self, run: PassRun) -> None:
+        try:
+            verify_module(run.module)
+        except TileError as error:
+            errors = error.errors if isinstance(error, TileErrors) else (error,)
+            blame = TileError(f"pass '{run.name}'", "left an invalid module", "this is an error in the pass")
+            raise TileErrors((*errors, blame)) from error
+
+
+def _apply(run: PassRun) -> None:
+    with concise_diagnostics():
+        try:
+            run.one.apply(run.context, run.module)
+        except TileError:
+            raise
+        except DiagnosticException as error:
+            raise TileError(f"pass '{run.name}'", _message(error)) from error
+        except Exception as error:
+            raise PassBug(run.name, error) from error
+
+
+def _message(error: Exception) -> str:
+    notes = [note for note in getattr(error, "__notes__", ()) if isinstance(note, str)]
+    return ", ".join(["; ".join(str(error).splitlines()), *notes])

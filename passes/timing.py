@@ -1,0 +1,65 @@
+"""Wall time of the phases of a tool and of each pass (`--timing`)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from .instrumentation import PassInstrumentation, PassRun
+
+_RULE = "===" + "-" * 73 + "==="
+
+
+@dataclass
+class Timer:
+    """Adds up wall time by name, in the order in which the names first come."""
+
+    start_seconds: float = field(default_factory=perf_counter)
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    @contextmanager
+    def phase(self, name: str) -> Generator[None]:
+        """Adds the time spent within the context to ``name``."""
+        begin = perf_counter()
+        try:
+            yield
+        finally:
+            self.add(name, perf_counter() - begin)
+
+    def add(self, name: str, seconds: float) -> None:
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+
+    def report(self) -> str:
+        """A table in the form of MLIR's `--mlir-timing --mlir-timing-display=list`, in order of time of first start."""
+        total = perf_counter() - self.start_seconds
+        rows = [*self.seconds.items(), ("Rest", total - sum(self.seconds.values())), ("Total", total)]
+        lines = [f"  {seconds:9.4f} ({100 * seconds / total:5.1f}%)  {name}" for name, seconds in rows]
+        title = "... Execution time report ...".center(len(_RULE)).rstrip()
+        head = [
+            _RULE,
+            title,
+            _RULE,
+            f"  Total Execution Time: {total:.4f} seconds",
+            "",
+            "  ----Wall Time----  ----Name----",
+        ]
+        return "\n".join([*head, *lines]) + "\n"
+
+
+@dataclass
+class PassTimer(PassInstrumentation):
+    """Adds the time of each pass to ``timer``. Stands last, so that it measures the pass and nothing else."""
+
+    timer: Timer
+    _begin: float = field(default=0.0, init=False)
+
+    def before_pass(self, run: PassRun) -> None:
+        self._begin = perf_counter()
+
+    def after_pass(self, run: PassRun) -> None:
+        self.timer.add(run.name, perf_counter() - self._begin)
+
+    def after_failed_pass(self, run: PassRun, error: Exception) -> None:
+        self.after_pass(run)

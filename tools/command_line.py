@@ -1,0 +1,66 @@
+"""Command lines in LLVM's manner on top of argparse: `-flag` for `--flag`, `--flag=false`, and errors with suggestions."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
+
+from ..support.diagnostics import TileError
+from ..support.source import suggestion
+
+_TRUE = ("true", "TRUE", "True", "1")
+_FALSE = ("false", "FALSE", "False", "0")
+
+
+class CommandLine(argparse.ArgumentParser):
+    """A parser whose errors are TileErrors, and which never guesses at abbreviated options."""
+
+    def __init__(self, prog: str, description: str) -> None:
+        super().__init__(prog=prog, description=description, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        raise TileError(self.prog, message, "see --help")
+
+    def option_strings(self) -> list[str]:
+        return [string for action in self._actions for string in action.option_strings]
+
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Parses ``arguments``; a TileError for what is unknown, with the nearest known option."""
+        flags = {
+            string
+            for action in self._actions
+            if action.nargs == 0
+            for string in action.option_strings
+            if len(string) > 2
+        }
+        known = self.option_strings()
+        namespace, unknown = self.parse_known_args(list(_llvm_spelling(arguments, flags, known)))
+        if unknown:
+            name = unknown[0].partition("=")[0]
+            what = f"unknown option '{name}'" if name.startswith("-") else f"unexpected argument '{name}'"
+            raise TileError(self.prog, what, suggestion(name, known) or "see --help")
+        return namespace
+
+
+def _llvm_spelling(arguments: Sequence[str], flags: set[str], known: Iterable[str]) -> Iterable[str]:
+    """The arguments in the one spelling that argparse knows."""
+    options = set(known)
+    for index, argument in enumerate(arguments):
+        if argument == "--":
+            yield from arguments[index:]
+            return
+        name, equals, value = argument.partition("=")
+        if name not in options and f"-{name}" in options:
+            name = f"-{name}"
+        if name in flags and equals:
+            if value in _FALSE:
+                negative = f"--no-{name.removeprefix('--')}"
+                if negative in options:
+                    yield negative
+            elif value in _TRUE:
+                yield name
+            else:
+                raise TileError(name, f"takes 'true' or 'false', not '{value}'")
+        else:
+            yield f"{name}{equals}{value}"

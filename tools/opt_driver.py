@@ -1,0 +1,190 @@
+"""What `tile-opt` does with its options: read, parse, run the passes, print."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ..dialects.registry import make_context
+from ..passes.instrumentation import PassInstrumentation
+from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to, dump_to_tree
+from ..passes.ir_text import PrintOptions, elision, ir_text
+from ..passes.manager import PassManager, Verifier
+from ..passes.pipeline import build_pipeline, parse_pipeline, pipeline_text
+from ..passes.registry import all_passes
+from ..passes.statistics import PassStatistics
+from ..passes.timing import PassTimer, Timer
+from ..passes.verifier import verify_module
+from ..support.diagnostics import TileError
+from ..support.files import atomic_file
+from ..support.source import suggestion
+from .expected_diagnostics import ExpectedDiagnostics
+from .opt_arguments import OptOptions
+from .opt_input import SPLIT_MARKER, Chunk, OnnxInput, parse_chunk, read_input
+from .opt_plugins import load_pass_plugins
+from .opt_reproducer import CrashReproducer
+from .session import report_failure
+
+
+class OptDriver:
+    """One run of `tile-opt`."""
+
+    def __init__(self, options: OptOptions) -> None:
+        self.options = options
+        self.timer = Timer()
+        self.statistics = PassStatistics()
+        self.print_options = PrintOptions(options.print_op_generic, options.print_debuginfo, options.elide_larger_than)
+        self.exit_code = 0
+
+    def run(self) -> int:
+        """Does everything; gives the exit code. A TileError if nothing could be done."""
+        self._check_options()
+        if self.options.dump_pass_pipeline:
+            sys.stderr.write(pipeline_text(self.passes) + "\n")
+        self._load_resources()
+        try:
+            self._process_input()
+        finally:
+            if self.options.pass_statistics:
+                sys.stderr.write(self.statistics.report())
+            if self.options.timing:
+                sys.stderr.write(self.timer.report())
+        return self.exit_code
+
+    @cached_property
+    def available(self):
+        """The passes that can be named, plugins included."""
+        return all_passes() | load_pass_plugins(self.options.plugins)
+
+    @cached_property
+    def passes(self):
+        """The passes of the pipeline."""
+        spec = parse_pipeline(self.options.pipeline, self.options.pipeline_source) if self.options.pipeline else None
+        return () if spec is None else build_pipeline(spec, self.available)
+
+    @cached_property
+    def context(self) -> Context:
+        return make_context(self.options.allow_unregistered_dialect)
+
+    def _check_options(self) -> None:
+        for option, names in (("before", self.options.print_ir_before), ("after", self.options.print_ir_after)):
+            for name in names:
+                if name not in self.available:
+                    near = suggestion(name, self.available) or "--list-passes names them all"
+                    raise TileError(f"--print-ir-{option}", f"unknown pass '{name}'", near)
+        for name, path in (("-o", self.options.output), ("--emit-resources", self.options.emit_resources)):
+            if path is not None and not path.parent.is_dir():
+                raise TileError(f"{name} {path}", f"there is no directory '{path.parent}'", "make it first")
+
+    def _load_resources(self) -> None:
+        if self.options.resources:
+            from ..dialects.tile import load_resources
+
+            for path in self.options.resources:
+                load_resources(path)
+
+    def _process_input(self) -> None:
+        source = read_input(self.options.input, self.options.split_input_file)
+        if isinstance(source, OnnxInput):
+            texts = [self._process(self._import(source))]
+        else:
+            if self.options.dims:
+                raise TileError("--dim", f"'{source[0].name}' is no ONNX model", "remove the option")
+            results = [self._process_chunk(chunk) for chunk in source]
+            texts = [text for text in results if text is not None]
+        self._write(f"{SPLIT_MARKER}\n".join(texts))
+
+    def _process_chunk(self, chunk: Chunk) -> str | None:
+        """The result of one chunk, or None if it has an error, which is then reported."""
+        if not self.options.verify_diagnostics:
+            with self._reported():
+                return self._process(self._parse(chunk))
+            return None
+        expected = ExpectedDiagnostics.read(chunk.name, chunk.text)
+        result = None
+        try:
+            result = self._process(self._parse(chunk))
+        except TileError as error:
+            expected.match(error)
+        with self._reported():
+            expected.finish()
+        return result
+
+    @contextmanager
+    def _reported(self) -> Generator[None]:
+        """An error of one chunk is reported, and the others go on; only the exit code remembers it."""
+        try:
+            yield
+        except Exception as error:
+            if self.options.verbose:
+                sys.excepthook(type(error), error, error.__traceback__)
+            self.exit_code = max(self.exit_code, report_failure("tile-opt", error))
+
+    def _parse(self, chunk: Chunk) -> ModuleOp:
+        with self.timer.phase("Parser"):
+            return parse_chunk(chunk, self.context)
+
+    def _import(self, source: OnnxInput) -> ModuleOp:
+        from ..lowering.onnx_importer import import_onnx
+
+        with self.timer.phase("Importer"):
+            return import_onnx(source.source, dict(self.options.dims))
+
+    def _process(self, module: ModuleOp) -> str:
+        """Runs the passes on ``module`` and prints it."""
+        if not self.options.verify_each:
+            verify_module(module)
+        PassManager(self.passes, self._instrumentations()).run(self.context, module)
+        with self.timer.phase("Output"):
+            if self.options.emit_resources is not None:
+                self._save_resources(module, self.options.emit_resources)
+            return ir_text(module, self.print_options)
+
+    def _instrumentations(self) -> list[PassInstrumentation]:
+        """Outermost first: what prints sees the module as checks leave it, and the timer sees the pass alone."""
+        options = self.options
+        found: list[PassInstrumentation] = []
+        if options.crash_reproducer is not None:
+            found.append(CrashReproducer(options.crash_reproducer))
+        if options.pass_statistics:
+            found.append(self.statistics)
+        tree = options.print_ir_tree_dir
+        when = PrintWhen(
+            before=frozenset(options.print_ir_before),
+            after=frozenset(options.print_ir_after),
+            before_all=options.print_ir_before_all,
+            after_all=options.print_ir_after_all,
+            after_change=options.print_ir_after_change,
+            after_failure=options.print_ir_after_failure,
+        )
+        if tree is not None and not when.anything:
+            when = PrintWhen(after_all=True)
+        if when.anything:
+            sink = dump_to(sys.stderr.write) if tree is None else dump_to_tree(tree)
+            found.append(IRPrinter(when, sink, self.print_options))
+        if options.verify_each:
+            found.append(Verifier())
+        if options.timing:
+            found.append(PassTimer(self.timer))
+        return found
+
+    def _save_resources(self, module: ModuleOp, path: Path) -> None:
+        from ..dialects.tile import save_resources
+
+        with elision(self.options.elide_larger_than):
+            save_resources(module, path)
+
+    def _write(self, text: str) -> None:
+        """Writes the result: to a file only if all of it is right, as half a result is none."""
+        if self.options.output is None or str(self.options.output) == "-":
+            if not self.options.quiet:
+                sys.stdout.write(text)
+        elif self.exit_code == 0:
+            with atomic_file(self.options.output) as temporary:
+                temporary.write_text(text, encoding="utf-8")

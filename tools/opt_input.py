@@ -1,0 +1,126 @@
+"""The input of `tile-opt`: bytes from a file or stdin, split into chunks, each parsed to a module."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import (
+    MultipleSpansParseError,
+    ParseError,
+    UnregisteredConstructException,
+    VerifyException,
+)
+
+from ..support.diagnostics import TileError
+from ..support.source import SourceError
+
+SPLIT_MARKER = "// -----"
+
+_ONNX_FIRST_BYTE = b"\x08"
+"""The tag of `ir_version`, with which a serialized ONNX model starts; no text starts so."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A part of the input that is a module of its own."""
+
+    name: str
+    text: str
+    """What comes before the chunk in its file is replaced by as many empty lines, so that line numbers are the file's."""
+
+
+@dataclass(frozen=True)
+class OnnxInput:
+    """An ONNX model: a file, whose folder may hold external data, or bytes from stdin."""
+
+    name: str
+    source: Path | bytes
+
+
+def read_input(name: str, split: bool = False) -> list[Chunk] | OnnxInput:
+    """Reads the file ``name``, or stdin if it is `-`. A TileError if it cannot be read or is not text."""
+    shown = "<stdin>" if name == "-" else name
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise TileError(shown, f"cannot be read: {(error.strerror or str(error)).lower()}") from error
+    if name.endswith(".onnx") or data.startswith(_ONNX_FIRST_BYTE):
+        return OnnxInput(shown, data if name == "-" else Path(name))
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        what = f"is neither UTF-8 text nor an ONNX model: byte {error.start} is 0x{data[error.start]:02x}"
+        raise TileError(shown, what, "give a .mlir or .onnx file") from None
+    return list(_split(shown, text)) if split else [Chunk(shown, text)]
+
+
+def _split(name: str, text: str) -> Iterator[Chunk]:
+    lines: list[str] = []
+    skipped = 0
+    for number, line in enumerate(text.split("\n")):
+        if line.rstrip() == SPLIT_MARKER:
+            yield Chunk(name, "\n" * skipped + "\n".join(lines))
+            lines, skipped = [], number + 1
+        else:
+            lines.append(line)
+    yield Chunk(name, "\n" * skipped + "\n".join(lines))
+
+
+def parse_chunk(chunk: Chunk, context: Context) -> ModuleOp:
+    """The module of ``chunk``; ops without a location get their place in the file. A SourceError if it is malformed."""
+    parser: _LocatingParser | None = None
+    try:
+        parser = _LocatingParser(context, chunk)
+        return parser.parse_module()
+    except TileError:
+        raise
+    except ParseError as error:
+        what = _parse_message(error)
+        raise SourceError(chunk.name, chunk.text, error.span.start, error.span.end, what) from error
+    except RecursionError as error:
+        what, remedy = "regions or attributes are nested too deeply", "flatten them"
+        raise SourceError(chunk.name, chunk.text, _position(parser), 0, what, remedy) from error
+    except Exception as error:
+        # Parsers of attributes and ops build what they parse, and so fail in every way that building can.
+        known = isinstance(error, UnregisteredConstructException | VerifyException | ValueError)
+        what = " ".join(str(error).split()) if known else f"malformed: {type(error).__name__}: {error}"
+        position = _position(parser)
+        raise SourceError(chunk.name, chunk.text, position, position, what) from error
+
+
+class _LocatingParser(Parser):
+    """xDSL's parser; gives each op that has no location in the text its place in the text, as MLIR's does."""
+
+    def __init__(self, context: Context, chunk: Chunk) -> None:
+        self._file = StringAttr(chunk.name)
+        self._line_starts = [0, *(index + 1 for index, char in enumerate(chunk.text) if char == "\n")]
+        super().__init__(context, chunk.text, chunk.name)
+
+    def parse_operation(self) -> Operation:
+        start = self.pos
+        op = super().parse_operation()
+        if isinstance(op.location, UnknownLoc):
+            line = bisect_right(self._line_starts, start)
+            column = start - self._line_starts[line - 1] + 1
+            op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+        return op
+
+
+def _position(parser: Parser | None) -> int:
+    return 0 if parser is None else parser.pos
+
+
+def _parse_message(error: ParseError) -> str:
+    message = " ".join(error.msg.split())
+    if isinstance(error, MultipleSpansParseError):
+        places = ", ".join(f"'{span.text}' at line {span.get_location().line}" for span, _ in error.refs)
+        message += f": {places}" if places else ""
+    return message

@@ -1,0 +1,52 @@
+"""Crash reproducers: when a pass fails, a file that is a test of that pass on the module that it failed on."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..passes.instrumentation import PassInstrumentation, PassRun
+from ..passes.ir_text import PrintOptions, ir_text
+from ..passes.pipeline import pipeline_text
+from ..support.files import atomic_file
+
+
+@dataclass
+class CrashReproducer(PassInstrumentation):
+    """Keeps a copy of the module from before the pass that runs, and writes it if the pass, or a check of it, fails."""
+
+    path: Path
+    _before: ModuleOp | None = field(default=None, init=False)
+
+    def before_pass(self, run: PassRun) -> None:
+        self._before = run.module.clone()
+
+    def after_pass(self, run: PassRun) -> None:
+        self._before = None
+
+    def after_failed_pass(self, run: PassRun, error: Exception) -> None:
+        if self._before is None:
+            return
+        resources = _save_resources(self._before, self.path.with_suffix(".npz"))
+        command = ["tile-opt", "%s", f"--pass-pipeline={pipeline_text((run.one,))}", *resources]
+        lines = [
+            f"// RUN: {' '.join(word if word == '%s' else shlex.quote(word) for word in command)}",
+            f"// {str(error).splitlines()[0]}",
+            ir_text(self._before, PrintOptions(generic=True, debuginfo=True)),
+        ]
+        with atomic_file(self.path) as temporary:
+            temporary.write_text("\n".join(lines), encoding="utf-8")
+        sys.stderr.write(f"note: {self.path}: reproduces the failure of pass '{run.name}'\n")
+
+
+def _save_resources(module: ModuleOp, path: Path) -> list[str]:
+    """Writes the arrays that the text of ``module`` does not hold; gives the option that loads them again."""
+    tile = sys.modules.get("tilec.dialects.tile")
+    if tile is None or not tile.collect_resources(module):
+        return []
+    tile.save_resources(module, path)
+    return ["--resources", str(path)]
