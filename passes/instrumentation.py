@@ -1,8 +1,8 @@
 """What may watch a pipeline run: an instrumentation has hooks before and after each pass.
 
-Hooks run *before* in the order of the list and *after* in reverse order, so that the last instrumentation of the list is
-the closest to the pass. An after-hook may change the module, for instance restore what it was before the pass; those
-further out see what it leaves.
+Hooks run *before* in the order of the list and *after* in reverse order, so that the last instrumentation of the list
+is the closest to the pass. An after-hook may change the module, for instance restore what it was before the pass;
+those further out see what it leaves.
 """
 
 from __future__ import annotations

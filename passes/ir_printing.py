@@ -47,7 +47,7 @@ class IRPrinter(PassInstrumentation):
 
     when: PrintWhen
     sink: Sink
-    options: PrintOptions = PrintOptions()
+    options: PrintOptions = field(default_factory=PrintOptions)
     _fingerprint: str | None = field(default=None, init=False)
 
     def before_pass(self, run: PassRun) -> None:

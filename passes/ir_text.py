@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
-from typing import IO
+from typing import IO, Any, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation
@@ -54,12 +54,13 @@ class _Printer(Printer):
         self._limit = options.elide_larger_than
 
     def print_attribute(self, attribute: Attribute) -> None:
-        if (
-            self._limit is not None
-            and isinstance(attribute, DenseIntOrFPElementsAttr)
-            and math.prod(attribute.get_shape()) > self._limit
-        ):
+        dense = _as_dense(attribute)
+        if dense is not None and self._limit is not None and math.prod(dense.get_shape()) > self._limit:
             self.print_string("dense_resource<__elided__> : ")
-            self.print_attribute(attribute.type)
+            self.print_attribute(dense.type)
         else:
             super().print_attribute(attribute)
+
+
+def _as_dense(attribute: Attribute) -> DenseIntOrFPElementsAttr[Any] | None:
+    return cast("DenseIntOrFPElementsAttr[Any]", attribute) if isinstance(attribute, DenseIntOrFPElementsAttr) else None

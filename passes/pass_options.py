@@ -1,17 +1,17 @@
 """Options of passes: from the syntax tree to the typed fields of a pass, and back.
 
-A field is a `bool`, `int`, `float`, `str`, an `Enum`, a `Literal`, a tuple of those, a frozen dataclass of those (nested
-options), or a union of those with or without `None`. `-` and `_` are the same in names of options.
+A field is a `bool`, `int`, `float`, `str`, an `Enum`, a `Literal`, a tuple of those, a frozen dataclass of those
+(nested options), or a union of those with or without `None`. `-` and `_` are the same in names of options.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeGuard, Union, cast, get_args, get_origin, get_type_hints
 
 from ..support.source import SourceError, choices, suggestion
 from .pipeline_syntax import Group, Items, Option, Scalar, Span, Value, print_value
@@ -91,9 +91,10 @@ def missing_options(owner: type[Any], arguments: Mapping[str, Any]) -> list[Fiel
 
 def write_options(owner: Any, include_defaults: bool = True) -> tuple[Option, ...]:
     """The options that build ``owner`` again; without ``include_defaults``, only those that differ from the default."""
+    owner_type = cast("type[Any]", type(owner))
     return tuple(
         Option(field.option_name, _write(getattr(owner, field.name)))
-        for field in option_fields(type(owner))
+        for field in option_fields(owner_type)
         if include_defaults or getattr(owner, field.name) != field.default
     )
 
@@ -109,11 +110,10 @@ def describe_type(hint: Any) -> str:
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             return f"a list, each {describe_type(arguments[0])}"
         return f"a list of {len(arguments)}: {', '.join(map(describe_type, arguments))}"
-    if isinstance(hint, type):
-        if issubclass(hint, Enum):
-            return f"one of {choices(_enum_words(hint))}"
-        if dataclasses.is_dataclass(hint):
-            return f"options {{{' '.join(f'{field.option_name}=...' for field in option_fields(hint))}}}"
+    if _is_enum(hint):
+        return f"one of {choices(_enum_words(hint))}"
+    if _is_nested(hint):
+        return f"options {{{' '.join(f'{field.option_name}=...' for field in option_fields(hint))}}}"
     names = {bool: "'true' or 'false'", int: "an integer", float: "a number", str: "a string"}
     assert hint in names, f"{hint} is no type of an option"
     return names[hint]
@@ -138,7 +138,7 @@ def _read(value: Value | None, hint: Any, where: Span, text: str, source: str) -
         raise _Mismatch(span, "add '=' and a value")
     if origin is tuple:
         return _read_tuple(value, arguments, span, text, source)
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+    if _is_nested(hint):
         if not isinstance(value, Group):
             raise _Mismatch(span)
         arguments = read_options(hint, value.options, text, source)
@@ -185,7 +185,7 @@ def _items(value: Value, span: Span) -> Iterator[Scalar]:
             for option in value.options:
                 if option.value is not None or len(value.options) > 1:
                     raise _Mismatch(span, "separate the items by ','")
-                yield Scalar(option.name, False, option.span)
+                yield Scalar(option.name, span=option.span)
 
 
 def _read_scalar(value: Scalar, hint: Any, span: Span) -> Any:
@@ -208,11 +208,19 @@ def _read_scalar(value: Scalar, hint: Any, span: Span) -> Any:
     if get_origin(hint) is Literal:
         words = {str(choice): choice for choice in get_args(hint)}
     else:
-        assert isinstance(hint, type) and issubclass(hint, Enum), f"{hint} is no type of an option"
+        assert _is_enum(hint), f"{hint} is no type of an option"
         words = dict(zip(_enum_words(hint), hint, strict=True))
     if text not in words:
         raise _Mismatch(span, suggestion(text, words))
     return words[text]
+
+
+def _is_enum(hint: Any) -> TypeGuard[type[Enum]]:
+    return isinstance(hint, type) and issubclass(hint, Enum)
+
+
+def _is_nested(hint: Any) -> TypeGuard[type[Any]]:
+    return isinstance(hint, type) and dataclasses.is_dataclass(cast(Any, hint))
 
 
 def _enum_words(hint: type[Enum]) -> list[str]:
@@ -248,8 +256,8 @@ def _write(value: Any) -> Value:
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
-    factory = cast("Callable[[], Any] | dataclasses._MISSING_TYPE", field.default_factory)  # pyright: ignore[reportPrivateUsage]
-    return field.default if isinstance(factory, type(dataclasses.MISSING)) else factory()
+    factory: Any = field.default_factory
+    return field.default if factory is dataclasses.MISSING else factory()
 
 
 def _title(owner: type[Any]) -> str:

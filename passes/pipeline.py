@@ -1,7 +1,7 @@
 """Pass pipelines: text in MLIR's syntax to passes, and passes back to text.
 
-`-p 'a,b{x=1}'` and `--pass-pipeline='builtin.module(a,b{x=1})'` mean the same. Named pipelines expand; an option given to
-one goes to every pass in it that has such an option.
+`-p 'a,b{x=1}'` and `--pass-pipeline='builtin.module(a,b{x=1})'` mean the same. Named pipelines expand; an option given
+to one goes to every pass in it that has such an option.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
 
 from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
@@ -18,71 +18,67 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from ..support.source import SourceError
 
 
-@dataclass(frozen=True)
-class Span:
-    """A range of offsets in a pipeline's text. Spans do not take part in comparisons of trees."""
+class Span(NamedTuple):
+    """A range of offsets in a pipeline's text."""
 
     start: int = 0
     end: int = 0
 
 
-def _span() -> Any:
-    return field(default=Span(), compare=False, repr=False)
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A node of the tree. Where it stands in the text takes no part in comparisons."""
+
+    span: Span = field(default=Span(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
-class Scalar:
+class Scalar(Node):
     """One value; ``text`` is without quotes and escapes."""
 
     text: str
     quoted: bool = False
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Items:
+class Items(Node):
     """Several values: `1,2` or `{1,2}`."""
 
     items: tuple[Scalar, ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class Group:
+class Group(Node):
     """Nested options, `{a=1 b}`; `{}` and `{a}` may also stand for lists of no and of one item."""
 
     options: tuple[Option, ...]
-    span: Span = _span()
 
 
 Value: TypeAlias = Scalar | Items | Group
 
 
 @dataclass(frozen=True)
-class Option:
+class Option(Node):
     """`name=value`, or the bare `name` (``value`` is None)."""
 
     name: str
     value: Value | None = None
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class PassElement:
+class PassElement(Node):
     """A pass or a named pipeline, with its options."""
 
     name: str
     options: tuple[Option, ...] = ()
-    span: Span = _span()
 
 
 @dataclass(frozen=True)
-class AnchorElement:
+class AnchorElement(Node):
     """`builtin.module(...)`: a pipeline that runs on the ops called ``name``."""
 
     name: str
     elements: tuple[Element, ...] = ()
-    span: Span = _span()
 
 
 Element: TypeAlias = PassElement | AnchorElement
@@ -92,7 +88,7 @@ def parse_elements(text: str, name: str) -> tuple[Element, ...]:
     """The elements of the pipeline ``text``; ``name`` says in errors where the text comes from."""
     try:
         # The parser calls the builder while it reduces, so that no depth of nesting exhausts Python's stack.
-        return _parser().parse(text)  # pyright: ignore[reportReturnType]
+        return cast(tuple[Element, ...], _parser().parse(text))  # pyright: ignore[reportUnknownMemberType]
     except UnexpectedInput as error:
         _raise_syntax_error(error, text, name)
 
@@ -118,37 +114,39 @@ class _Builder(Transformer[Token, tuple[Element, ...]]):
         return tuple(children)
 
     def pass_without_options(self, children: list[Token]) -> PassElement:
-        return PassElement(str(children[0]), (), _span_of(children[0]))
+        return PassElement(str(children[0]), span=_span_of(children[0]))
 
     def pass_with_options(self, children: list[Any]) -> PassElement:
-        return PassElement(str(children[0]), tuple(children[1:]), _span_of(children[0]))
+        return PassElement(str(children[0]), tuple(children[1:]), span=_span_of(children[0]))
 
     def anchor(self, children: list[Any]) -> AnchorElement:
         elements = children[1] if len(children) > 1 else ()
-        return AnchorElement(str(children[0]), elements, _span_of(children[0]))
+        return AnchorElement(str(children[0]), elements, span=_span_of(children[0]))
 
     def flag(self, children: list[Token]) -> Option:
-        return Option(str(children[0]), None, _span_of(children[0]))
+        return Option(str(children[0]), span=_span_of(children[0]))
 
     def assignment(self, children: list[Any]) -> Option:
-        return Option(str(children[0]), children[1], _span_of(children[0]))
+        return Option(str(children[0]), children[1], span=_span_of(children[0]))
 
     def bare_list(self, children: list[Any]) -> Items:
         items = tuple(self.quoted([child]) if isinstance(child, Token) else child for child in children)
-        return Items(items, Span(items[0].span.start, items[-1].span.end))
+        return Items(items, span=Span(items[0].span.start, items[-1].span.end))
 
     def group(self, children: list[Option]) -> Group:
-        return Group(tuple(children), Span(children[0].span.start, children[-1].span.end) if children else Span())
+        span = Span(children[0].span.start, children[-1].span.end) if children else Span()
+        return Group(tuple(children), span=span)
 
     def word(self, children: list[Token]) -> Scalar:
-        return Scalar(str(children[0]), False, _span_of(children[0]))
+        return Scalar(str(children[0]), span=_span_of(children[0]))
 
     def quoted(self, children: list[Token]) -> Scalar:
-        return Scalar(_unescape(children[0][1:-1]), True, _span_of(children[0]))
+        return Scalar(_unescape(children[0][1:-1]), quoted=True, span=_span_of(children[0]))
 
 
 def _span_of(token: Token) -> Span:
-    assert token.start_pos is not None and token.end_pos is not None
+    assert token.start_pos is not None
+    assert token.end_pos is not None
     return Span(token.start_pos, token.end_pos)
 
 
@@ -170,25 +168,24 @@ _COMMA_BEFORE_OPTION = re.compile(r""",\s*[^\s,{}()="']+\s*$""")
 
 
 def _raise_syntax_error(error: UnexpectedInput, text: str, name: str) -> NoReturn:
-    match error:
-        case UnexpectedCharacters():
-            start, end = error.pos_in_stream or 0, len(text)
-            raise SourceError(name, text, start, end, "unterminated string", "close the quote") from None
-        case UnexpectedToken(token=token) if token.type == "$END":
-            start = end = len(text.rstrip())
-            found = "the end of the pipeline"
-        case UnexpectedToken(token=token):
-            start, end = token.start_pos or 0, token.end_pos or 0
-            found = f"'{token}'"
-        case _:
-            assert False, f"unknown kind of syntax error {error!r}"
-    before = text[:start].rstrip()
-    if found == "'='" and _COMMA_BEFORE_OPTION.search(before):
-        raise SourceError(name, text, start, end, "',' continues a list", "separate options by blanks") from None
-    if before.endswith(",") and found in ("the end of the pipeline", "')'", "','"):
-        raise SourceError(name, text, start, end, f"expected a pass after ',', found {found}", "") from None
+    if not isinstance(error, UnexpectedToken):
+        # Words are nearly anything; what no token can start with is a quote without its end.
+        assert isinstance(error, UnexpectedCharacters), repr(error)
+        start = cast(int, error.pos_in_stream)  # pyright: ignore[reportUnknownMemberType]
+        raise SourceError(name, text, start, len(text), "unterminated string", "close the quote") from None
+
+    token = cast(Token, error.token)  # pyright: ignore[reportUnknownMemberType]
+    at_end = token.type == "$END"
+    span = Span(len(text.rstrip()), len(text.rstrip())) if at_end else _span_of(token)
+    found = "the end of the pipeline" if at_end else f"'{token}'"
+    before = text[: span.start].rstrip()
     expected = sorted(_TOKEN_NAMES[kind] for kind in error.accepts or error.expected if kind in _TOKEN_NAMES)
-    raise SourceError(name, text, start, end, f"expected {' or '.join(expected)}, found {found}") from None
+    what, remedy = f"expected {' or '.join(expected)}, found {found}", ""
+    if token == "=" and _COMMA_BEFORE_OPTION.search(before):
+        what, remedy = "',' continues a list", "separate options by blanks"
+    elif before.endswith(",") and (at_end or token in (")", ",")):
+        what = f"expected a pass after ',', found {found}"
+    raise SourceError(name, text, span.start, span.end, what, remedy) from None
 
 
 # Text

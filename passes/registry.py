@@ -51,7 +51,7 @@ def _factory(target: str) -> PassFactory:
 
         module, _, name = target.partition(":")
         loaded = getattr(import_module(module), name)
-        assert isinstance(loaded, type) and issubclass(loaded, ModulePass), f"{target} is no pass"
+        assert issubclass(loaded, ModulePass), f"{target} is no pass"
         return loaded
 
     return load

@@ -1,4 +1,4 @@
-"""Command lines in LLVM's manner on top of argparse: `-flag` for `--flag`, `--flag=false`, and errors with suggestions."""
+"""Command lines in LLVM's manner, by argparse: `-flag` for `--flag`, `--flag=false`, and errors with suggestions."""
 
 from __future__ import annotations
 
@@ -27,13 +27,7 @@ class CommandLine(argparse.ArgumentParser):
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parses ``arguments``; a TileError for what is unknown, with the nearest known option."""
-        flags = {
-            string
-            for action in self._actions
-            if action.nargs == 0
-            for string in action.option_strings
-            if len(string) > 2
-        }
+        flags = {string for action in self._actions if action.nargs == 0 for string in action.option_strings}
         known = self.option_strings()
         namespace, unknown = self.parse_known_args(list(_llvm_spelling(arguments, flags, known)))
         if unknown:

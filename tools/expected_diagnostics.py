@@ -1,11 +1,11 @@
 """`--verify-diagnostics`: errors are compared with comments in the input, as MLIR does.
 
 ```mlir
-// expected-error {{a part of the message}}                   an error on this line
-// expected-error@+1 {{...}}                                  on the next line; @-2: two lines above
-// expected-error@above {{...}}                               on the nearest line above (@below: below) without directives
-// expected-error@unknown {{...}}                             an error without a line
-// expected-error-re {{a part with a {{regular expression}}}}
+// expected-error {{a part of the message}}     an error on this line
+// expected-error@+1 {{...}}                    on the next line; @-2: two lines above
+// expected-error@above {{...}}                 on the nearest line above that has no directive; also @below
+// expected-error@unknown {{...}}               an error without a line
+// expected-error-re {{with {{regular expressions}} in it}}
 ```
 """
 

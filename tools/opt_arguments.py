@@ -15,8 +15,8 @@ from .command_line import CommandLine
 Listing: TypeAlias = Literal["passes", "dialects"]
 
 EPILOG = """\
-Every pass is an option too: '--canonicalize --cse' means '-p canonicalize,cse', and '--some-pass="x=1 y"' sets options.
-Dumps, timing, statistics and errors go to stderr. Exit codes: 0 success, 1 error in the input, 70 error in the compiler.
+Every pass is an option too: '--canonicalize --cse' means '-p canonicalize,cse'; '--some-pass="x=1 y"' sets options.
+Dumps, timing, statistics and errors go to stderr. Exit codes: 0 success, 1 error in the input, 70 in the compiler.
 """
 
 
@@ -112,7 +112,7 @@ def _parser() -> CommandLine:
         default=[],
         type=Path,
         metavar="FILE.npz",
-        help="arrays the text names by digest",
+        help="load arrays that the text names by digest",
     )
     add("--emit-resources", type=Path, metavar="FILE.npz", help="write the arrays that the result names by digest")
     add("--allow-unregistered-dialect", action="store_true", help="accept ops of unknown dialects in generic form")

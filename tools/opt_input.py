@@ -34,7 +34,7 @@ class Chunk:
 
     name: str
     text: str
-    """What comes before the chunk in its file is replaced by as many empty lines, so that line numbers are the file's."""
+    """As many empty lines as the file has before the chunk, so that line numbers are the file's, and the chunk."""
 
 
 @dataclass(frozen=True)

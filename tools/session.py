@@ -19,7 +19,7 @@ EXIT_BROKEN_PIPE = 141
 
 def run_tool(name: str, body: Callable[[Sequence[str]], int], arguments: Sequence[str] | None = None) -> int:
     """Runs ``body`` on the command line's arguments and gives the exit code; no exception leaves it."""
-    # Modules are large graphs that live long: with the default threshold, looking for garbage takes a third of the time.
+    # Modules are large graphs that live long: at the default threshold, looking for garbage takes a third of the time.
     gc.set_threshold(200_000, 50, 100)
     try:
         code = body(sys.argv[1:] if arguments is None else arguments)
