@@ -1,0 +1,184 @@
+"""A package's files in a directory or in one zip, written so that the same files give the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from ..support.diagnostics import TileError
+from ..support.files import atomic_directory, atomic_file
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+ZIP_SUFFIX = ".tilepkg"
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
+_ZIP_MODE = 0o644 << 16
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """Size and hash of one file."""
+
+    size_bytes: int
+    sha256: str
+
+
+class HashingFile(io.RawIOBase):
+    """Passes writes on and keeps their size and hash. It cannot seek, so that what it hashed is what was written."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__()
+        self._file = file
+        self._state = hashlib.sha256()
+        self._size_bytes = 0
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Writes all of ``data``."""
+        self._file.write(data)
+        self._state.update(data)
+        size = memoryview(data).nbytes
+        self._size_bytes += size
+        return size
+
+    def facts(self) -> FileFacts:
+        """Of everything written so far."""
+        return FileFacts(self._size_bytes, self._state.hexdigest())
+
+
+class ArchiveWriter(ABC):
+    """Somewhere to put named files, one at a time."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, FileFacts] = {}
+
+    @contextmanager
+    def create(self, name: str) -> Generator[HashingFile, None, None]:
+        """A new file, open for writing; its facts are kept in ``files``."""
+        assert name not in self.files, f"{name} is written twice"
+        with self._open(name) as file:
+            hashing = HashingFile(file)
+            yield hashing
+        self.files[name] = hashing.facts()
+
+    @abstractmethod
+    def _open(self, name: str) -> IO[bytes]: ...
+
+
+class _DirectoryWriter(ArchiveWriter):
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def _open(self, name: str) -> IO[bytes]:
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("wb")
+
+
+class _ZipWriter(ArchiveWriter):
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        super().__init__()
+        self._archive = archive
+
+    def _open(self, name: str) -> IO[bytes]:
+        info = zipfile.ZipInfo(name, _ZIP_TIME)
+        info.create_system = 3
+        info.external_attr = _ZIP_MODE
+        return self._archive.open(info, "w", force_zip64=True)
+
+
+@contextmanager
+def write_archive(path: Path) -> Generator[ArchiveWriter, None, None]:
+    """A writer for a new archive at ``path``: a zip if it ends in ``.tilepkg``, else a directory.
+
+    Whatever stood there is replaced when all files are complete, and left alone on any exception.
+    """
+    try:
+        if path.suffix == ZIP_SUFFIX:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_file(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+                yield _ZipWriter(archive)
+        else:
+            with atomic_directory(path) as temporary:
+                yield _DirectoryWriter(temporary)
+    except OSError as error:
+        raise TileError(str(path), f"cannot be written: {error.strerror or error}") from None
+
+
+class ArchiveReader(ABC):
+    """Reads named files; a file that is not there or cannot be read is a user error."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @abstractmethod
+    def read(self, name: str) -> bytes:
+        """The whole file."""
+
+    @abstractmethod
+    def __contains__(self, name: object) -> bool: ...
+
+    def error(self, name: str, what: str, remedy: str = "compile the model again") -> TileError:
+        """A user error about one of the files."""
+        return TileError(f"{self.path}/{name}" if name else str(self.path), what, remedy)
+
+
+class _DirectoryReader(ArchiveReader):
+    def read(self, name: str) -> bytes:
+        try:
+            return (self.path / name).read_bytes()
+        except FileNotFoundError:
+            raise self.error(name, "is missing") from None
+        except OSError as error:
+            raise self.error(name, f"cannot be read: {error.strerror}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return (self.path / str(name)).is_file()
+
+
+class _ZipReader(ArchiveReader):
+    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+        super().__init__(path)
+        self._archive = archive
+
+    def read(self, name: str) -> bytes:
+        try:
+            info = self._archive.getinfo(name)
+            if info.compress_type != zipfile.ZIP_STORED:  # never written so; compressed data might be of any size
+                raise self.error(name, "is compressed")
+            return self._archive.read(info)
+        except KeyError:
+            raise self.error(name, "is missing") from None
+        except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+            raise self.error(name, f"cannot be read: {error}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._archive.namelist()
+
+
+@contextmanager
+def read_archive(path: Path) -> Generator[ArchiveReader, None, None]:
+    """A reader for the archive at ``path``, directory or zip."""
+    if path.is_dir():
+        yield _DirectoryReader(path)
+        return
+    try:
+        archive = zipfile.ZipFile(path)
+    except FileNotFoundError:
+        raise TileError(str(path), "does not exist", "name a package that tile-compile wrote") from None
+    except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError) as error:
+        raise TileError(str(path), f"is no package: {error}", "name a package that tile-compile wrote") from None
+    with archive:
+        yield _ZipReader(path, archive)

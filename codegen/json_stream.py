@@ -1,0 +1,63 @@
+"""``program.json.gz``: the instruction streams in the form that the pimsim-nn simulator reads.
+
+Written chunk by chunk, compressed while writing; the text of the whole program never exists. The same program gives the
+same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+
+from .byte_sink import ByteSink
+from .columns import Program
+from .isa import ISA, OpInfo
+from .row_text import Piece, Template, rows_as_text
+
+_CHUNK_ROWS = 1 << 15
+_LEVEL = 1
+"""Of gzip. The text is so regular that level 1 already gives a few bytes an instruction."""
+_GZIP = 16 + zlib.MAX_WBITS
+_SEPARATOR = b",\n"
+
+
+def write_program_json(program: Program, file: ByteSink) -> None:
+    """Writes the program to an open binary file."""
+    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    for text in program_json(program):
+        file.write(compressor.compress(text))
+    file.write(compressor.flush())
+
+
+def program_json(program: Program) -> Iterator[bytes]:
+    """The JSON text in pieces. Cores without instructions are left out: the simulator never finishes an empty list."""
+    yield b'{"config":' + _config(program)
+    for core in range(program.core_count):
+        span = program.span(core)
+        if span.start == span.stop:
+            continue
+        yield b',\n"core%d":[\n' % core
+        for start in range(span.start, span.stop, _CHUNK_ROWS):
+            stop = min(start + _CHUNK_ROWS, span.stop)
+            text = rows_as_text(program.columns.take(slice(start, stop)), _TEMPLATES)
+            yield text if stop < span.stop else text.removesuffix(_SEPARATOR)
+        yield b"\n]"
+    yield b"\n}\n"
+
+
+def _config(program: Program) -> bytes:
+    groups = {f"core{core}": counts for core, counts in enumerate(program.groups) if counts}
+    config = {"core_cnt": program.core_count, "array_group_map": groups}
+    return json.dumps(config, separators=(",", ":")).encode()
+
+
+def _template(info: OpInfo) -> Template:
+    pieces: list[Piece] = [b'{"op":"%s"' % info.mnemonic.encode()]
+    for field in info.fields:
+        for key in field.json_keys:
+            pieces += [b',"%s":' % key.encode(), field.column]
+    return [*pieces, b"}" + _SEPARATOR]
+
+
+_TEMPLATES = {int(op): _template(info) for op, info in ISA.items()}

@@ -1,0 +1,171 @@
+"""A compiled program as files: written reproducibly, read back with everything checked.
+
+===================  ==============================================================================
+``manifest.json``    format, origins, options, tensors, statistics, size and hash of the other files
+``program.json.gz``  the instruction streams as the pimsim-nn simulator reads them
+``program.bin``      the same as numpy columns, for the simulators of this project
+``weights.npz``      weights, constants in global memory, index tables of tensors
+``report/``          whatever the compiler has to say about the program
+===================  ==============================================================================
+
+A package is a directory, or one zip if its name ends in ``.tilepkg``. Its digest is the hash of its manifest, and so of
+everything in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..support.diagnostics import TileError
+from .archive import ZIP_SUFFIX, ArchiveReader, FileFacts, read_archive, write_archive
+from .columns import Program
+from .json_stream import write_program_json
+from .manifest import Manifest, Origin, manifest_text, parse_manifest
+from .memory_file import MemoryReader, write_memory
+from .memory_image import GlobalMemory, TensorLayout, WeightTable
+from .package_check import package_faults
+from .program_file import read_program, write_program
+
+MANIFEST = "manifest.json"
+PROGRAM_JSON = "program.json.gz"
+PROGRAM = "program.bin"
+WEIGHTS = "weights.npz"
+REPORTS = "report/"
+
+
+@dataclass(frozen=True, eq=False)
+class Package:
+    """Everything that runs, and where it comes from."""
+
+    program: Program
+    weights: WeightTable
+    memory: GlobalMemory
+    inputs: tuple[TensorLayout, ...]
+    outputs: tuple[TensorLayout, ...]
+    machine: Origin = field(default_factory=Origin)
+    model: Origin = field(default_factory=Origin)
+    options: Mapping[str, object] = field(default_factory=dict[str, object])
+    """The compiler's options that affect the output: JSON values."""
+    reports: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """Files of ``report/`` by name. They must not hold times of day or paths: the package is reproducible."""
+
+
+def write_package(package: Package, path: Path) -> str:
+    """Writes the package, all of it or nothing, and returns its digest.
+
+    A package that stands at ``path`` is replaced; anything else there is an error.
+    """
+    faults = package_faults(package.program, package.weights, package.memory, package.inputs, package.outputs)
+    assert not faults, f"the compiler made a bad package: {faults[0]}"
+    _check_replaceable(path)
+    layouts = (*package.inputs, *package.outputs)
+    with write_archive(path) as archive:
+        with archive.create(PROGRAM_JSON) as file:
+            write_program_json(package.program, file)
+        with archive.create(PROGRAM) as file:
+            write_program(package.program, file)
+        with archive.create(WEIGHTS) as file:
+            indexes = [layout.index for layout in layouts]
+            write_memory(file, _complete(package), package.memory.constants, indexes)
+        for name, content in sorted(package.reports.items()):
+            with archive.create(REPORTS + name) as file:
+                file.write(content)
+        text = manifest_text(_manifest(package, archive.files), package.program)
+        with archive.create(MANIFEST) as file:
+            file.write(text)
+    return hashlib.sha256(text).hexdigest()
+
+
+def read_package(path: Path, with_reports: bool = False) -> Package:
+    """Reads a package and checks all of it. Reports are read only when asked for."""
+    with read_archive(path) as archive:
+        manifest = _read_manifest(archive)
+        program = read_program(_read_verified(archive, PROGRAM, manifest), f"{path}/{PROGRAM}")
+        memory = MemoryReader(_read_verified(archive, WEIGHTS, manifest), f"{path}/{WEIGHTS}")
+        reports = {
+            name.removeprefix(REPORTS): _read_verified(archive, name, manifest)
+            for name in sorted(manifest.files)
+            if with_reports and name.startswith(REPORTS)
+        }
+        weights = memory.weights([len(core) for core in program.groups])
+        constants = memory.constants()
+        layouts = [
+            replace(layout, index=memory.index(number, layout.shape)) if number in manifest.indexed else layout
+            for number, layout in enumerate((*manifest.inputs, *manifest.outputs))
+        ]
+    package = Package(
+        program,
+        weights,
+        GlobalMemory(manifest.global_memory_bytes, constants),
+        tuple(layouts[: len(manifest.inputs)]),
+        tuple(layouts[len(manifest.inputs) :]),
+        manifest.machine,
+        manifest.model,
+        manifest.options,
+        reports,
+    )
+    faults = package_faults(program, weights, package.memory, package.inputs, package.outputs)
+    if faults:
+        raise TileError(str(path), f"is corrupt: {faults[0]}", "compile the model again")
+    return package
+
+
+def package_digest(path: Path) -> str:
+    """The digest of the package at ``path``, from its manifest alone."""
+    with read_archive(path) as archive:
+        return hashlib.sha256(archive.read(MANIFEST)).hexdigest()
+
+
+def _manifest(package: Package, files: Mapping[str, FileFacts]) -> Manifest:
+    return Manifest(
+        package.machine,
+        package.model,
+        package.options,
+        package.memory.size_bytes,
+        package.inputs,
+        package.outputs,
+        dict(files),
+    )
+
+
+def _complete(package: Package) -> WeightTable:
+    """The weight table with an entry for every group."""
+    of_group = tuple(
+        tuple(known[group] if group < len(known) else -1 for group in range(len(counts)))
+        for counts, known in zip(package.program.groups, package.weights.of_group, strict=True)
+    )
+    return WeightTable(package.weights.matrices, of_group)
+
+
+def _check_replaceable(path: Path) -> None:
+    if not path.exists():
+        return
+    if path.suffix == ZIP_SUFFIX:
+        fits = path.is_file()
+    else:
+        fits = path.is_dir() and ((path / MANIFEST).is_file() or not any(path.iterdir()))
+    if not fits:
+        raise TileError(str(path), "exists and is no package, so that it is not replaced", "give another name")
+
+
+def _read_manifest(archive: ArchiveReader) -> Manifest:
+    if MANIFEST not in archive:
+        remedy = "name a package that tile-compile wrote"
+        raise archive.error("", f"is no package: it has no {MANIFEST}", remedy)
+    return parse_manifest(archive.read(MANIFEST), f"{archive.path}/{MANIFEST}")
+
+
+def _read_verified(archive: ArchiveReader, name: str, manifest: Manifest) -> bytes:
+    """A file's content, checked against the manifest."""
+    facts = manifest.files.get(name)
+    if facts is None:
+        raise archive.error(MANIFEST, f"does not list {name}")
+    data = archive.read(name)
+    if len(data) != facts.size_bytes:
+        raise archive.error(name, f"has {len(data)} bytes, the manifest says {facts.size_bytes}")
+    if hashlib.sha256(data).hexdigest() != facts.sha256:
+        raise archive.error(name, "does not have the content that the manifest says")
+    return data

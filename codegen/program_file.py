@@ -1,0 +1,140 @@
+"""``program.bin``: the columns of a program, compact and quick to load.
+
+Layout: the magic, a header length (u32, little endian), a JSON header, then one zlib stream for each array in the order
+that the header lists them. Arrays are little endian.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from dataclasses import asdict
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ..analysis.json_record import parse_json
+from ..support.diagnostics import TileError
+from .byte_sink import ByteSink
+from .columns import COLUMN_TYPES, Columns, Program, Target
+from .field_check import field_faults
+
+_MAGIC = b"TILEBIN1"
+_LENGTH = struct.Struct("<I")
+_LEVEL = 1
+_CHUNK_ITEMS = 1 << 20
+_MOST_INSTRUCTIONS = 1 << 28
+_MOST_CORES = 1 << 16
+
+
+def write_program(program: Program, file: ByteSink) -> None:
+    """Writes the program to an open binary file, array by array."""
+    header = {
+        "target": asdict(program.target),
+        "groups": program.groups,
+        "node_names": program.node_names,
+        "instructions": len(program.columns),
+        "nodes": program.node is not None,
+    }
+    text = json.dumps(header, separators=(",", ":")).encode()
+    file.write(_MAGIC + _LENGTH.pack(len(text)) + text)
+    for array in _arrays(program):
+        _deflate(np.ascontiguousarray(array, array.dtype.newbyteorder("<")), file)
+
+
+def _arrays(program: Program) -> list[npt.NDArray[Any]]:
+    columns = [column for _, column in program.columns.items()]
+    return [program.core_start, *columns] + ([] if program.node is None else [program.node])
+
+
+def _deflate(array: npt.NDArray[Any], file: ByteSink) -> None:
+    compressor = zlib.compressobj(_LEVEL)
+    for start in range(0, len(array), _CHUNK_ITEMS):
+        file.write(compressor.compress(array[start : start + _CHUNK_ITEMS].tobytes()))
+    file.write(compressor.flush())
+
+
+def read_program(data: bytes, source: str) -> Program:
+    """The program in ``data``. Every way in which the data can be wrong is a user error about ``source``."""
+    header, body = _read_header(data, source)
+    try:
+        target, groups, names, count, has_nodes = _header_fields(header)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _corrupt(source, f"bad header ({error})") from None
+    stream = _Inflater(body, source)
+    start = stream.array(len(groups) + 1, np.int64)
+    columns = Columns(*(stream.array(count, dtype) for dtype in COLUMN_TYPES.values()))
+    node = stream.array(count, np.int32) if has_nodes else None
+    stream.finish()
+    if start[0] != 0 or start[-1] != count or (np.diff(start) < 0).any():
+        raise _corrupt(source, "the cores do not divide the instructions")
+    program = Program(target, columns, start, groups, node, names)
+    if faults := field_faults(columns, limit=1):
+        raise _corrupt(source, f"{program.place(faults[0].row)}: {faults[0].reason}")
+    return program
+
+
+def _read_header(data: bytes, source: str) -> tuple[dict[str, Any], memoryview]:
+    if not data.startswith(_MAGIC[:-1]):
+        raise _corrupt(source, "is no program file")
+    if not data.startswith(_MAGIC):
+        raise TileError(source, f"has format version {data[7:8]!r}", "read it with the version that wrote it")
+    body = memoryview(data)[len(_MAGIC) :]
+    if len(body) < _LENGTH.size:
+        raise _corrupt(source, "ends in its header")
+    (length,) = _LENGTH.unpack(body[: _LENGTH.size])
+    body = body[_LENGTH.size :]
+    if length > len(body):
+        raise _corrupt(source, "ends in its header")
+    header = parse_json(bytes(body[:length]), source)
+    if not isinstance(header, dict):
+        raise _corrupt(source, "bad header")
+    return cast("dict[str, Any]", header), body[length:]
+
+
+def _header_fields(header: dict[str, Any]) -> tuple[Target, tuple[tuple[int, ...], ...], tuple[str, ...], int, bool]:
+    target = Target(**{name: _whole(value, 1, 2**31 - 1) for name, value in header["target"].items()})
+    groups = tuple(tuple(_whole(count, 1, 2**31 - 1) for count in core) for core in header["groups"])
+    if not 1 <= len(groups) <= _MOST_CORES:
+        raise ValueError(f"{len(groups)} cores")
+    names = tuple(header["node_names"])
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("a node name is no string")
+    return target, groups, names, _whole(header["instructions"], 0, _MOST_INSTRUCTIONS), header["nodes"] is True
+
+
+def _whole(value: object, least: int, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError(f"{str(value)[:40]} is not from {least} to {most}")
+    return value
+
+
+class _Inflater:
+    """Takes one array after another out of concatenated zlib streams, never more bytes than asked for."""
+
+    def __init__(self, data: memoryview, source: str) -> None:
+        self._data = data
+        self._source = source
+
+    def array(self, count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        little = np.dtype(dtype).newbyteorder("<")
+        size = count * little.itemsize
+        inflater = zlib.decompressobj()
+        try:
+            text = inflater.decompress(self._data, size + 1)
+        except zlib.error as error:
+            raise _corrupt(self._source, f"damaged data ({error})") from None
+        if len(text) != size or not inflater.eof:
+            raise _corrupt(self._source, f"an array has not its {size} bytes")
+        self._data = memoryview(inflater.unused_data)
+        return np.frombuffer(text, little).astype(dtype, copy=False)
+
+    def finish(self) -> None:
+        if len(self._data):
+            raise _corrupt(self._source, f"{len(self._data)} bytes too many")
+
+
+def _corrupt(source: str, what: str) -> TileError:
+    return TileError(source, f"is corrupt: {what}", "compile the model again")
