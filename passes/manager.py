@@ -13,15 +13,8 @@ from xdsl.utils.exceptions import DiagnosticException
 from ..support.diagnostics import TileError, TileErrors
 from .instrumentation import PassInstrumentation, PassRun
 from .op_error import concise_diagnostics
+from .pass_bug import PassBug
 from .verifier import verify_module
-
-
-class PassBug(Exception):
-    """A pass raised what no pass should raise: an error in the compiler, not in its input."""
-
-    def __init__(self, pass_name: str, error: Exception) -> None:
-        self.pass_name = pass_name
-        super().__init__(f"pass '{pass_name}' failed: {type(error).__name__}: {error}")
 
 
 @dataclass(frozen=True)

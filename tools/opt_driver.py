@@ -17,6 +17,7 @@ from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to, dump_to_tree
 from ..passes.ir_text import PrintOptions, elision, ir_text
 from ..passes.manager import PassManager, Verifier
 from ..passes.pipeline import build_pipeline, parse_pipeline, pipeline_text
+from ..passes.progress import Progress
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
 from ..passes.timing import PassTimer, Timer
@@ -38,6 +39,7 @@ class OptDriver:
     def __init__(self, options: OptOptions) -> None:
         self.options = options
         self.timer = Timer()
+        self.available = all_passes() | load_pass_plugins(options.plugins)
         self.statistics = PassStatistics()
         self.print_options = PrintOptions(options.print_op_generic, options.print_debuginfo, options.elide_larger_than)
         self.exit_code = 0
@@ -56,11 +58,6 @@ class OptDriver:
             if self.options.timing:
                 sys.stderr.write(self.timer.report())
         return self.exit_code
-
-    @cached_property
-    def available(self):
-        """The passes that can be named, plugins included."""
-        return all_passes() | load_pass_plugins(self.options.plugins)
 
     @cached_property
     def passes(self):
@@ -82,6 +79,9 @@ class OptDriver:
             if path is not None and not path.parent.is_dir():
                 raise TileError(f"{name} {path}", f"there is no directory '{path.parent}'", "make it first")
 
+        if self.options.split_input_file and self.options.emit_resources is not None:
+            raise TileError("--emit-resources", "one file cannot serve several modules", "drop --split-input-file")
+
     def _load_resources(self) -> None:
         if self.options.resources:
             from ..dialects.tile import load_resources
@@ -92,6 +92,9 @@ class OptDriver:
     def _process_input(self) -> None:
         source = read_input(self.options.input, self.options.split_input_file)
         if isinstance(source, OnnxInput):
+            for name in ("split_input_file", "verify_diagnostics"):
+                if getattr(self.options, name):
+                    raise TileError(f"--{name.replace('_', '-')}", f"'{source.name}' is no text", "remove the option")
             texts = [self._process(self._import(source))]
         else:
             if self.options.dims:
@@ -102,17 +105,15 @@ class OptDriver:
 
     def _process_chunk(self, chunk: Chunk) -> str | None:
         """The result of one chunk, or None if it has an error, which is then reported."""
-        if not self.options.verify_diagnostics:
-            with self._reported():
-                return self._process(self._parse(chunk))
-            return None
-        expected = ExpectedDiagnostics.read(chunk.name, chunk.text)
         result = None
-        try:
-            result = self._process(self._parse(chunk))
-        except TileError as error:
-            expected.match(error)
         with self._reported():
+            if not self.options.verify_diagnostics:
+                return self._process(self._parse(chunk))
+            expected = ExpectedDiagnostics.read(chunk.name, chunk.text)
+            try:
+                result = self._process(self._parse(chunk))
+            except TileError as error:
+                expected.match(error)
             expected.finish()
         return result
 
@@ -122,9 +123,7 @@ class OptDriver:
         try:
             yield
         except Exception as error:
-            if self.options.verbose:
-                sys.excepthook(type(error), error, error.__traceback__)
-            self.exit_code = max(self.exit_code, report_failure("tile-opt", error))
+            self.exit_code = max(self.exit_code, report_failure("tile-opt", error, self.options.verbose))
 
     def _parse(self, chunk: Chunk) -> ModuleOp:
         with self.timer.phase("Parser"):
@@ -170,6 +169,8 @@ class OptDriver:
             found.append(IRPrinter(when, sink, self.print_options))
         if options.verify_each:
             found.append(Verifier())
+        if options.verbose:
+            found.append(Progress(sys.stderr.write))
         if options.timing:
             found.append(PassTimer(self.timer))
         return found

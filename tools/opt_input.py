@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -79,12 +80,15 @@ def parse_chunk(chunk: Chunk, context: Context) -> ModuleOp:
     parser: _LocatingParser | None = None
     try:
         parser = _LocatingParser(context, chunk)
+        if parser.pos >= len(chunk.text):
+            # MLIR takes an empty file for an empty module; xDSL's parser does not.
+            return ModuleOp([])
         return parser.parse_module()
     except TileError:
         raise
     except ParseError as error:
-        what = _parse_message(error)
-        raise SourceError(chunk.name, chunk.text, error.span.start, error.span.end, what) from error
+        start, end = _undefined_value(error, chunk.text) or (error.span.start, error.span.end)
+        raise SourceError(chunk.name, chunk.text, start, end, _parse_message(error)) from error
     except RecursionError as error:
         what, remedy = "regions or attributes are nested too deeply", "flatten them"
         raise SourceError(chunk.name, chunk.text, _position(parser), 0, what, remedy) from error
@@ -116,6 +120,14 @@ class _LocatingParser(Parser):
 
 def _position(parser: Parser | None) -> int:
     return 0 if parser is None else parser.pos
+
+
+def _undefined_value(error: ParseError, text: str) -> tuple[int, int] | None:
+    """Where the first value that is used and never defined is used; xDSL reports it at the end of the text."""
+    message = re.match(r"values used but not defined: \[(%[^,\]]+)", error.msg)
+    code = re.sub(r"//[^\n]*", lambda comment: " " * len(comment[0]), text)
+    use = None if message is None else re.search(re.escape(message[1]) + r"(?![\w$.-])", code)
+    return None if use is None else use.span()
 
 
 def _parse_message(error: ParseError) -> str:

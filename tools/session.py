@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 
 EXIT_USER_ERROR = 1
@@ -32,11 +33,12 @@ def run_tool(name: str, body: Callable[[Sequence[str]], int], arguments: Sequenc
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
     except Exception as error:
-        return report_failure(name, error)
+        return report_failure(name, error, verbose="--verbose" in (arguments or sys.argv))
 
 
-def report_failure(name: str, error: Exception) -> int:
+def report_failure(name: str, error: Exception, verbose: bool = False) -> int:
     """Prints ``error`` in one form for all tools; gives the exit code that belongs to it."""
+    from ..passes.pass_bug import PassBug
     from ..support.diagnostics import TileError
 
     match error:
@@ -51,8 +53,10 @@ def report_failure(name: str, error: Exception) -> int:
             print_error(TileError(name, "the input is nested too deeply", "flatten it"))
             return EXIT_USER_ERROR
         case _:
-            what = str(error) if type(error).__name__ == "PassBug" else f"{type(error).__name__}: {error}"
-            remedy = "this is an error in the compiler; report it with the input, or with a --crash-reproducer"
+            if verbose:
+                traceback.print_exception(error)
+            what = str(error) if isinstance(error, PassBug) else f"{type(error).__name__}: {error}"
+            remedy = "this is an error in the compiler; report it, with the output of --verbose"
             print_error(TileError(name, f"internal error: {what}", remedy))
             return EXIT_INTERNAL_ERROR
 
