@@ -1,7 +1,7 @@
 """Compute batches: N lanes of one body, described once.
 
 A *distributed tensor* `tensor<R x W x C>` is a stack of R rows of W columns and C channels. A batch has one lane per
-row of its results. Each lane reads, of each input, the rows that the input's access map names (`#spat.window`), sees all
+row of its results. Each lane reads, of each input, the rows that its access map names (`#spat.window`), sees all
 weights, and yields one row of each result.
 """
 

@@ -1,0 +1,56 @@
+"""The `pim` dialect: the machine. Cores, array groups, the instructions of the ISA, local and global memory.
+
+The same ops appear on tensors (what each core computes, pure) and, after `pim-bufferize`, on buffers that
+`pim-plan-memory` gives addresses. `pim.issue` stands for instructions in bulk: one per lane and repeat index.
+"""
+
+from xdsl.ir import Dialect
+
+from .attributes import Access, AccessAttr
+from .ops import (
+    INSTRUCTIONS,
+    OPS,
+    AllocOp,
+    ConstantOp,
+    ConstantRowsOp,
+    CoreBatchOp,
+    EmptyOp,
+    EndOp,
+    InputOp,
+    IssueOp,
+    LoadOp,
+    MatrixOp,
+    OutputOp,
+    ProgramOp,
+    RowsOp,
+    TransferOp,
+    YieldOp,
+    buffer_type,
+    shape_of,
+)
+
+__all__ = [
+    "INSTRUCTIONS",
+    "Access",
+    "AccessAttr",
+    "AllocOp",
+    "ConstantOp",
+    "ConstantRowsOp",
+    "CoreBatchOp",
+    "EmptyOp",
+    "EndOp",
+    "InputOp",
+    "IssueOp",
+    "LoadOp",
+    "MatrixOp",
+    "OutputOp",
+    "Pim",
+    "ProgramOp",
+    "RowsOp",
+    "TransferOp",
+    "YieldOp",
+    "buffer_type",
+    "shape_of",
+]
+
+Pim = Dialect("pim", list(OPS), [AccessAttr])

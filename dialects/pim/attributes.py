@@ -1,0 +1,58 @@
+"""Attributes of the `pim` dialect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Data
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where an instruction reads or writes in a buffer, as a function of its repeat index i.
+
+    The address is element ``start + i * step`` of row ``row + i * row_step``.
+    """
+
+    row: int = 0
+    row_step: int = 0
+    start: int = 0
+    step: int = 0
+
+    def shifted(self, elements: int) -> Access:
+        return Access(self.row, self.row_step, self.start + elements, self.step)
+
+
+@irdl_attr_definition
+class AccessAttr(Data[Access]):
+    """An access: `[row + row_step i, start + step i]`, where zeros may be left out.
+
+    ```mlir
+    #pim.access<row 1, start 64, step 128>
+    ```
+    """
+
+    name = "pim.access"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Access:
+        given: dict[str, int] = {}
+
+        def parse_field() -> None:
+            key = parser.parse_identifier(context_msg=" for a field of an access")
+            if key not in ("row", "row_step", "start", "step"):
+                parser.raise_error(f"unknown field '{key}' of an access; one of row, row_step, start, step expected")
+            if key in given:
+                parser.raise_error(f"field '{key}' of an access is given twice")
+            given[key] = parser.parse_integer(allow_boolean=False)
+
+        parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_field)
+        return Access(**given)
+
+    def print_parameter(self, printer: Printer) -> None:
+        access = self.data
+        fields = (("row", access.row), ("row_step", access.row_step), ("start", access.start), ("step", access.step))
+        printer.print_string(f"<{', '.join(f'{name} {value}' for name, value in fields if value)}>")

@@ -1,0 +1,687 @@
+"""Ops of the `pim` dialect, on tensors before bufferization and on buffers after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import (
+    I64,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+    f32,
+    i64,
+)
+from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    opt_result_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import (
+    ConstantLike,
+    HasParent,
+    IsolatedFromAbove,
+    IsTerminator,
+    NoTerminator,
+    Pure,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from ...codegen.isa import Op
+from ..spat.attributes import WindowAttr
+from ..tile import ArrayAttr
+from .attributes import Access, AccessAttr
+
+Integer: TypeAlias = IntegerAttr[I64]
+
+INSTRUCTIONS: dict[str, int] = {
+    "mvmul": 1,
+    "vvadd": 2,
+    "vvsub": 2,
+    "vvmul": 2,
+    "vvmax": 2,
+    "vvdmul": 2,
+    "vrelu": 1,
+    "vtanh": 1,
+    "vsigm": 1,
+    "vmv": 1,
+    "lmv": 1,
+    "lldi": 0,
+}
+"""The instructions that `pim.issue` issues, with the number of vectors that each reads."""
+
+LOAD_COLUMNS = ("row", "core", "step")
+"""Of a table of loads or stores, `i64[N, 3]`: the row, the core that moves it, and the step at which it does."""
+
+
+def integer(value: int) -> Integer:
+    return IntegerAttr(value, i64)
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The static shape of a tensor or buffer."""
+    assert isinstance(value.type, TensorType | MemRefType)
+    return value.type.get_shape()
+
+
+def buffer_type(*shape: int) -> MemRefType[Attribute]:
+    return MemRefType(f32, shape)
+
+
+def _check_table(table: ArrayAttr, columns: Sequence[str]) -> None:
+    if len(table.shape) != 2 or table.shape[1] != len(columns) or table.dtype != np.dtype("<i8"):
+        raise VerifyException(f"a table i64[N, {len(columns)}] of {', '.join(columns)} expected")
+
+
+@irdl_op_definition
+class EndOp(IRDLOperation):
+    """Ends the body of a batch on buffers.
+
+    ```mlir
+    pim.end
+    ```
+    """
+
+    name = "pim.end"
+    traits = traits_def(IsTerminator(), Pure())
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class ProgramOp(IRDLOperation):
+    """The program of the chip: what is in global memory, what each core does, and how data moves between them.
+
+    ```mlir
+    pim.program {
+      %0 = pim.input "data" shape <i64[4] [1, 3, 4, 4]> : tensor<4x4x3xf32>
+    }
+    ```
+    """
+
+    name = "pim.program"
+    body = region_def("single_block")
+    traits = traits_def(IsolatedFromAbove(), NoTerminator())
+    assembly_format = "attr-dict-with-keyword $body"
+
+    def __init__(self, body: Region) -> None:
+        super().__init__(regions=[body])
+
+
+@irdl_op_definition
+class InputOp(IRDLOperation):
+    """An input of the network, in global memory, row by row.
+
+    ```mlir
+    pim.program {
+      %0 = pim.input "data" shape <i64[4] [1, 3, 4, 4]> : tensor<4x4x3xf32>
+    }
+    ```
+    """
+
+    name = "pim.input"
+    input_name = prop_def(StringAttr)
+    shape = prop_def(ArrayAttr)
+    result = result_def(TensorType)
+    traits = traits_def(Pure(), HasParent(ProgramOp))
+    assembly_format = "$input_name `shape` $shape attr-dict `:` type($result)"
+
+    def __init__(self, name: StringAttr, shape: ArrayAttr, result_type: Attribute) -> None:
+        super().__init__(properties={"input_name": name, "shape": shape}, result_types=[result_type])
+
+
+@irdl_op_definition
+class OutputOp(IRDLOperation):
+    """Stores an output of the network to global memory: each row by the core that computes it.
+
+    ```mlir
+    pim.program {
+      %0 = pim.input "data" shape <i64[2] [1, 2]> : tensor<1x1x2xf32>
+      pim.output "copy" shape <i64[2] [1, 2]> channels [#tile.array<i32[2] [0, 1]>] %0 : tensor<1x1x2xf32>
+    }
+    ```
+    """
+
+    name = "pim.output"
+    output_name = prop_def(StringAttr)
+    shape = prop_def(ArrayAttr)
+    channels = prop_def(BuiltinArrayAttr[ArrayAttr])
+    values = var_operand_def(base(TensorType) | base(MemRefType))
+    traits = traits_def(HasParent(ProgramOp))
+    assembly_format = "$output_name `shape` $shape `channels` $channels $values attr-dict `:` type($values)"
+
+    def __init__(
+        self, name: StringAttr, shape: ArrayAttr, channels: BuiltinArrayAttr[ArrayAttr], values: Sequence[SSAValue]
+    ) -> None:
+        super().__init__(operands=[values], properties={"output_name": name, "shape": shape, "channels": channels})
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """A constant that vector instructions read: in global memory, loaded at the start by every core that uses it.
+
+    ```mlir
+    pim.program {
+      %0 = pim.constant <f32[1, 2] [0.5, 1.0]> : tensor<1x2xf32>
+    }
+    ```
+    """
+
+    name = "pim.constant"
+    value = prop_def(ArrayAttr)
+    result = result_def(TensorType)
+    traits = traits_def(Pure(), ConstantLike())
+    assembly_format = "$value attr-dict `:` type($result)"
+
+    def __init__(self, value: ArrayAttr) -> None:
+        super().__init__(properties={"value": value}, result_types=[TensorType(f32, value.shape)])
+
+
+@irdl_op_definition
+class MatrixOp(IRDLOperation):
+    """Weights that stand in the arrays of every core that uses them.
+
+    ```mlir
+    pim.program {
+      %0 = pim.matrix <f32[2, 2] [1.0, 0.0, 0.0, 1.0]> : tensor<2x2xf32>
+    }
+    ```
+    """
+
+    name = "pim.matrix"
+    value = prop_def(ArrayAttr)
+    result = result_def(TensorType)
+    traits = traits_def(Pure(), ConstantLike())
+    assembly_format = "$value attr-dict `:` type($result)"
+
+    def __init__(self, value: ArrayAttr) -> None:
+        super().__init__(properties={"value": value}, result_types=[TensorType(f32, value.shape)])
+
+
+@irdl_op_definition
+class CoreBatchOp(IRDLOperation):
+    """Lanes of one body on the cores of its replicas, in the chip's one order of steps.
+
+    On tensors, the body yields a row of each result; on buffers, it writes to the buffers given as `outs`. An input has
+    a window (which rows a lane reads) or a table `i64[lanes, 1]` with its row.
+
+    ```mlir
+    pim.program {
+      %x = pim.input "x" shape <i64[2] [1, 2]> : tensor<1x1x2xf32>
+      %y = pim.core_batch lanes 1 replicas 1 cores <i32[1] [0]> steps <i64[1] [0]> ins(%x : tensor<1x1x2xf32>)
+          windows [#spat.window<height 1, lanes 1>] constants() matrices() outs() -> tensor<1x1x2xf32> {
+      ^bb0(%rows: tensor<1x1x2xf32>):
+        %0 = pim.empty : tensor<1x2xf32>
+        %1 = pim.issue "vrelu" length 2 repeat 1 (%rows : tensor<1x1x2xf32>) [#pim.access<>]
+            into %0 : tensor<1x2xf32> #pim.access<> -> tensor<1x2xf32>
+        pim.yield %1 : tensor<1x2xf32>
+      }
+    }
+    ```
+    """
+
+    name = "pim.core_batch"
+    inputs = var_operand_def(base(TensorType) | base(MemRefType))
+    constants = var_operand_def(base(TensorType) | base(MemRefType))
+    matrices = var_operand_def(TensorType)
+    outs = var_operand_def(MemRefType)
+    results_ = var_result_def(TensorType)
+    lanes = prop_def(Integer)
+    replicas = prop_def(Integer)
+    cores = prop_def(ArrayAttr)
+    steps = prop_def(ArrayAttr)
+    windows = prop_def(BuiltinArrayAttr[Attribute])
+    body = region_def("single_block")
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    traits = traits_def(IsolatedFromAbove(), HasParent(ProgramOp))
+    assembly_format = (
+        "`lanes` $lanes `replicas` $replicas `cores` $cores `steps` $steps "
+        "`ins` `(` ($inputs^ `:` type($inputs))? `)` `windows` $windows "
+        "`constants` `(` ($constants^ `:` type($constants))? `)` "
+        "`matrices` `(` ($matrices^ `:` type($matrices))? `)` "
+        "`outs` `(` ($outs^ `:` type($outs))? `)` attr-dict-with-keyword (`->` type($results_)^)? $body"
+    )
+
+    def __init__(
+        self,
+        *,
+        lanes: int,
+        replicas: int,
+        cores: ArrayAttr,
+        steps: ArrayAttr,
+        inputs: Sequence[SSAValue],
+        windows: Sequence[Attribute],
+        constants: Sequence[SSAValue],
+        matrices: Sequence[SSAValue],
+        outs: Sequence[SSAValue],
+        result_types: Sequence[Attribute],
+        body: Region,
+    ) -> None:
+        super().__init__(
+            operands=[inputs, constants, matrices, outs],
+            properties={
+                "lanes": integer(lanes),
+                "replicas": integer(replicas),
+                "cores": cores,
+                "steps": steps,
+                "windows": BuiltinArrayAttr(windows),
+            },
+            result_types=[result_types],
+            regions=[body],
+        )
+
+    @property
+    def lane_count(self) -> int:
+        return self.lanes.value.data
+
+    @property
+    def replica_count(self) -> int:
+        return self.replicas.value.data
+
+    @property
+    def lane_cores(self) -> NDArray[np.int64]:
+        """The core of each lane."""
+        return self.cores.array.astype(np.int64)[np.arange(self.lane_count) % self.replica_count]
+
+    @property
+    def block(self) -> Block:
+        return self.body.block
+
+    @property
+    def input_arguments(self) -> Sequence[SSAValue]:
+        return self.block.args[: len(self.inputs)]
+
+    @property
+    def constant_arguments(self) -> Sequence[SSAValue]:
+        return self.block.args[len(self.inputs) :][: len(self.constants)]
+
+    @property
+    def matrix_arguments(self) -> Sequence[SSAValue]:
+        return self.block.args[len(self.inputs) + len(self.constants) :][: len(self.matrices)]
+
+    @property
+    def out_arguments(self) -> Sequence[SSAValue]:
+        return self.block.args[len(self.inputs) + len(self.constants) + len(self.matrices) :]
+
+    def input_rows(self, index: int) -> NDArray[np.int64]:
+        """The rows of an input that each lane reads, `[lanes, rows]`; -1 for a row of zeros."""
+        window = self.windows.data[index]
+        if isinstance(window, WindowAttr):
+            return window.data.rows_of(np.arange(self.lane_count))
+        assert isinstance(window, ArrayAttr)
+        return window.array
+
+    def verify_(self) -> None:
+        lanes, replicas = self.lane_count, self.replica_count
+        if lanes < 1 or not 1 <= replicas <= lanes:
+            raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
+        if self.cores.shape != (replicas,) or self.steps.shape != (lanes,):
+            raise VerifyException(f"cores {self.cores.shape} of {replicas} replicas, steps {self.steps.shape}")
+        if len(self.windows) != len(self.inputs):
+            raise VerifyException(f"{len(self.inputs)} inputs with {len(self.windows)} windows")
+        if len(self.block.args) != len(self.operands):
+            raise VerifyException(f"{len(self.operands)} operands with {len(self.block.args)} block arguments")
+        for window in self.windows:
+            if not isinstance(window, WindowAttr) and not (
+                isinstance(window, ArrayAttr) and window.shape == (lanes, 1) and window.dtype == np.dtype("<i8")
+            ):
+                raise VerifyException(f"a window is a #spat.window or a table i64[{lanes}, 1], not {window}")
+        for value in self.results_:
+            if shape_of(value)[0] != lanes:
+                raise VerifyException(f"a result of {shape_of(value)[0]} rows in a batch of {lanes} lanes")
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """Ends the body of a batch on tensors with one row of each result.
+
+    ```mlir
+    pim.yield %row : tensor<56x64xf32>
+    ```
+    """
+
+    name = "pim.yield"
+    values = var_operand_def(TensorType)
+    traits = traits_def(IsTerminator(), Pure())
+    assembly_format = "($values^ `:` type($values))? attr-dict"
+
+    def __init__(self, *values: SSAValue) -> None:
+        super().__init__(operands=[values])
+
+
+@irdl_op_definition
+class EmptyOp(IRDLOperation):
+    """A tensor of unspecified content: where an instruction writes.
+
+    ```mlir
+    %0 = pim.empty : tensor<56x64xf32>
+    ```
+    """
+
+    name = "pim.empty"
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self, *shape: int) -> None:
+        super().__init__(result_types=[TensorType(f32, shape)])
+
+
+@irdl_op_definition
+class AllocOp(IRDLOperation):
+    """A buffer in the local memory of each core that runs the batch; `pim-plan-memory` gives it addresses (in bytes).
+
+    `slack` elements behind the buffer may be overwritten: a matrix product writes whole arrays.
+
+    ```mlir
+    %0 = pim.alloc slack 64 : memref<56x64xf32>
+    ```
+    """
+
+    name = "pim.alloc"
+    slack = prop_def(Integer)
+    addresses = opt_prop_def(ArrayAttr)
+    result = result_def(MemRefType)
+    assembly_format = "`slack` $slack (`at` $addresses^)? attr-dict `:` type($result)"
+
+    def __init__(self, shape: Sequence[int], slack: int = 0) -> None:
+        super().__init__(properties={"slack": integer(slack)}, result_types=[buffer_type(*shape)])
+
+
+@irdl_op_definition
+class IssueOp(IRDLOperation):
+    """Issues one instruction per lane and repeat index, in place of the destination.
+
+    `chained` ops alternate with the ops before them: repeat index by repeat index instead of op by op.
+
+    ```mlir
+    %1 = pim.issue "vvadd" length 64 repeat 56 (%a, %bias : tensor<56x64xf32>, tensor<1x64xf32>)
+        [#pim.access<step 64>, #pim.access<>] into %0 : tensor<56x64xf32> #pim.access<step 64> -> tensor<56x64xf32>
+    ```
+    """
+
+    name = "pim.issue"
+    instruction = prop_def(StringAttr)
+    length = prop_def(Integer)
+    repeat = prop_def(Integer)
+    sources = var_operand_def(base(TensorType) | base(MemRefType))
+    accesses = prop_def(BuiltinArrayAttr[AccessAttr])
+    matrix = opt_operand_def(TensorType)
+    matrix_row = opt_prop_def(Integer)
+    groups = opt_prop_def(ArrayAttr)
+    immediate = opt_prop_def(Integer)
+    chained = opt_prop_def(UnitAttr)
+    dest = operand_def(base(TensorType) | base(MemRefType))
+    dest_access = prop_def(AccessAttr)
+    result = opt_result_def(TensorType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    assembly_format = (
+        "$instruction `length` $length `repeat` $repeat (`chained` $chained^)? (`immediate` $immediate^)? "
+        "`(` ($sources^ `:` type($sources))? `)` $accesses "
+        "(`matrix` $matrix^ `:` type($matrix) `row` $matrix_row `groups` $groups)? "
+        "`into` $dest `:` type($dest) qualified($dest_access) attr-dict (`->` type($result)^)?"
+    )
+
+    def __init__(
+        self,
+        instruction: str,
+        length: int,
+        repeat: int,
+        sources: Sequence[tuple[SSAValue, Access]],
+        dest: SSAValue,
+        dest_access: Access,
+        *,
+        matrix: SSAValue | None = None,
+        matrix_row: int = 0,
+        groups: ArrayAttr | None = None,
+        immediate: int | None = None,
+        chained: bool = False,
+    ) -> None:
+        super().__init__(
+            operands=[[value for value, _ in sources], matrix, dest],
+            properties={
+                "instruction": StringAttr(instruction),
+                "length": integer(length),
+                "repeat": integer(repeat),
+                "accesses": BuiltinArrayAttr([AccessAttr(access) for _, access in sources]),
+                "dest_access": AccessAttr(dest_access),
+                "matrix_row": None if matrix is None else integer(matrix_row),
+                "groups": groups,
+                "immediate": None if immediate is None else integer(immediate),
+                "chained": UnitAttr() if chained else None,
+            },
+            result_types=[[dest.type] if isinstance(dest.type, TensorType) else []],
+        )
+
+    @property
+    def opcode(self) -> Op:
+        return Op[self.instruction.data.upper()]
+
+    @property
+    def count(self) -> int:
+        """Instructions per lane."""
+        return self.repeat.value.data
+
+    @property
+    def size(self) -> int:
+        """Elements that one instruction works on."""
+        return self.length.value.data
+
+    @property
+    def reads(self) -> list[tuple[SSAValue, Access]]:
+        return [(value, access.data) for value, access in zip(self.sources, self.accesses, strict=True)]
+
+    @property
+    def written_size(self) -> int:
+        """Elements that one instruction writes, without those of unused array columns."""
+        match self.instruction.data:
+            case "mvmul":
+                assert self.matrix is not None
+                return shape_of(self.matrix)[1]
+            case "vvdmul":
+                return 1
+            case _:
+                return self.size
+
+    def verify_(self) -> None:
+        name = self.instruction.data
+        if name not in INSTRUCTIONS:
+            raise VerifyException(f"unknown instruction '{name}'; one of {', '.join(INSTRUCTIONS)} expected")
+        if len(self.sources) != INSTRUCTIONS[name] or len(self.accesses) != len(self.sources):
+            raise VerifyException(
+                f"{name} reads {INSTRUCTIONS[name]} vectors, "
+                f"{len(self.sources)} with {len(self.accesses)} accesses given"
+            )
+        if (self.matrix is not None) != (name == "mvmul"):
+            raise VerifyException("a matrix is given to mvmul, and to nothing else")
+        if self.size < 1 or self.count < 1:
+            raise VerifyException(f"length {self.size} and repeat {self.count} have to be positive")
+        if isinstance(self.dest.type, TensorType) != (self.result is not None):
+            raise VerifyException("an instruction on tensors has a result, one on buffers has none")
+        for value, access in self.reads:
+            reach = 1 if name == "vmv" else self.size
+            self._check_bounds("reads", value, access, reach)
+        self._check_bounds("writes", self.dest, self.dest_access.data, self.written_size)
+        if self.matrix is not None:
+            rows = shape_of(self.matrix)[0]
+            first = 0 if self.matrix_row is None else self.matrix_row.value.data
+            if not 0 <= first <= first + self.size <= rows:
+                raise VerifyException(f"mvmul takes weight rows {first} to {first + self.size} of {rows}")
+
+    def _check_bounds(self, verb: str, value: SSAValue, access: Access, reach: int) -> None:
+        *rows, columns, channels = shape_of(value)
+        last = self.count - 1
+        lowest = min(access.start, access.start + last * access.step)
+        highest = max(access.start, access.start + last * access.step) + reach
+        if lowest < 0 or highest > columns * channels:
+            raise VerifyException(
+                f"{self.instruction.data} {verb} elements {lowest} to {highest} of {columns * channels}"
+            )
+        height = rows[0] if rows else 1
+        for row in (access.row, access.row + last * access.row_step):
+            if not 0 <= row < height:
+                raise VerifyException(f"{self.instruction.data} {verb} row {row} of {height}")
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """Rows of a tensor in global memory, loaded by the cores that need them.
+
+    ```mlir
+    pim.program {
+      %x = pim.input "x" shape <i64[2] [1, 2]> : tensor<1x1x2xf32>
+      %y = pim.load %x : tensor<1x1x2xf32> rows <i64[1, 3] [0, 5, 0]> -> tensor<1x1x2xf32>
+    }
+    ```
+    """
+
+    name = "pim.load"
+    source = operand_def(TensorType)
+    rows = prop_def(ArrayAttr)
+    dest = opt_operand_def(MemRefType)
+    result = opt_result_def(TensorType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    assembly_format = (
+        "$source `:` type($source) `rows` $rows (`into` $dest^ `:` type($dest))? attr-dict (`->` type($result)^)?"
+    )
+    traits = traits_def(HasParent(ProgramOp))
+
+    def __init__(self, source: SSAValue, rows: ArrayAttr, dest: SSAValue | None = None) -> None:
+        super().__init__(
+            operands=[source, dest],
+            properties={"rows": rows},
+            result_types=[[] if dest is not None else [source.type]],
+        )
+
+    def verify_(self) -> None:
+        _check_table(self.rows, LOAD_COLUMNS)
+
+
+@irdl_op_definition
+class TransferOp(IRDLOperation):
+    """Rows of a tensor sent from core to core: a `send` and a `recv` for each message, both at the message's step.
+
+    On tensors, the result is the tensor as it is known afterwards, on all cores.
+
+    ```mlir
+    pim.program {
+      %x = pim.input "x" shape <i64[2] [1, 2]> : tensor<1x1x2xf32>
+      %y = pim.load %x : tensor<1x1x2xf32> rows <i64[1, 3] [0, 5, 0]> -> tensor<1x1x2xf32>
+      %z = pim.transfer %y messages <i64[1, 4] [0, 5, 6, 0]> : tensor<1x1x2xf32> -> tensor<1x1x2xf32>
+    }
+    ```
+    """
+
+    name = "pim.transfer"
+    source = operand_def(base(TensorType) | base(MemRefType))
+    messages = prop_def(ArrayAttr)
+    result = opt_result_def(TensorType)
+    assembly_format = "$source `messages` $messages attr-dict `:` type($source) (`->` type($result)^)?"
+    traits = traits_def(HasParent(ProgramOp))
+
+    def __init__(self, source: SSAValue, messages: ArrayAttr) -> None:
+        super().__init__(
+            operands=[source],
+            properties={"messages": messages},
+            result_types=[[source.type] if isinstance(source.type, TensorType) else []],
+        )
+
+    def verify_(self) -> None:
+        _check_table(self.messages, ("row", "source", "target", "step"))
+
+
+@irdl_op_definition
+class RowsOp(IRDLOperation):
+    """Rows of a distributed tensor in local memories: each core that computes, receives or reads some keeps a ring.
+
+    `pad_left` and `pad_right` columns of zeros surround every row; `slack` elements behind it may be overwritten.
+    `pim-plan-memory` gives every instance of a row an address: `instances`, a table `i64[N, 3]` of core, row, address.
+
+    ```mlir
+    pim.program {
+      %0 = pim.rows pad 1, 1 slack 0 : memref<56x56x64xf32>
+    }
+    ```
+    """
+
+    name = "pim.rows"
+    pad_left = prop_def(Integer)
+    pad_right = prop_def(Integer)
+    slack = prop_def(Integer)
+    instances = opt_prop_def(ArrayAttr)
+    rings = opt_prop_def(ArrayAttr)
+    result = result_def(MemRefType)
+    assembly_format = (
+        "`pad` $pad_left `,` $pad_right `slack` $slack (`at` $instances^ `rings` $rings)? attr-dict `:` type($result)"
+    )
+    traits = traits_def(HasParent(ProgramOp))
+
+    def __init__(self, shape: Sequence[int], pad_left: int, pad_right: int, slack: int) -> None:
+        super().__init__(
+            properties={"pad_left": integer(pad_left), "pad_right": integer(pad_right), "slack": integer(slack)},
+            result_types=[buffer_type(*shape)],
+        )
+
+    @property
+    def pads(self) -> tuple[int, int]:
+        return self.pad_left.value.data, self.pad_right.value.data
+
+
+@irdl_op_definition
+class ConstantRowsOp(IRDLOperation):
+    """A constant in the local memory of every core that uses it, as a buffer.
+
+    ```mlir
+    pim.program {
+      %c = pim.constant <f32[1, 2] [0.5, 1.0]> : tensor<1x2xf32>
+      %0 = pim.constant_rows %c : tensor<1x2xf32> -> memref<1x2xf32>
+    }
+    ```
+    """
+
+    name = "pim.constant_rows"
+    source = operand_def(TensorType)
+    instances = opt_prop_def(ArrayAttr)
+    result = result_def(MemRefType)
+    assembly_format = "$source (`at` $instances^)? attr-dict `:` type($source) `->` type($result)"
+    traits = traits_def(HasParent(ProgramOp))
+
+    def __init__(self, source: SSAValue) -> None:
+        super().__init__(operands=[source], result_types=[buffer_type(*shape_of(source))])
+
+
+OPS = (
+    EndOp,
+    ProgramOp,
+    InputOp,
+    OutputOp,
+    ConstantOp,
+    MatrixOp,
+    CoreBatchOp,
+    YieldOp,
+    EmptyOp,
+    AllocOp,
+    IssueOp,
+    LoadOp,
+    TransferOp,
+    RowsOp,
+    ConstantRowsOp,
+)

@@ -1,0 +1,111 @@
+"""Fusing a batch into the batch that consumes its result lane by lane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ..analysis.window import RowWindow
+from ..dialects.location import fuse_locations
+from ..dialects.spat import ComputeBatchOp, ViewOp, YieldOp
+
+
+def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> bool:
+    """Whether lane i of the consumer reads exactly what lane i of the producer yields, for the operand ``index``.
+
+    Two batches that both hold weights stay apart: on one core they would run one after the other.
+    """
+    window = consumer.row_windows[index]
+    value = consumer.inputs[index]
+    return (
+        len(producer.outs) == 1
+        and producer.lane_count == consumer.lane_count
+        and _reads_its_own_row(window)
+        and value.has_one_use()
+        and not (producer.is_scheduled or consumer.is_scheduled)
+        and not (producer.vmm_ops and consumer.vmm_ops)
+    )
+
+
+def fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> ComputeBatchOp:
+    """The batch that does the work of both. It replaces the consumer; the producer is erased."""
+    builder = _Fusion(Block(), [], [], [], {})
+    for op in (producer, consumer):
+        skipped = consumer.inputs[index] if op is consumer else None
+        for value, window, argument in zip(op.inputs, op.row_windows, op.input_arguments, strict=True):
+            if value is not skipped:
+                builder.add_input(value, window, argument)
+        for value, argument in zip(op.weights, op.weight_arguments, strict=True):
+            builder.add_weight(value, argument)
+    for op in producer.block.ops:
+        if not isinstance(op, YieldOp):
+            builder.block.add_op(op.clone(builder.mapping))
+    (row,) = producer.yielded.values
+    builder.mapping[consumer.input_arguments[index]] = builder.mapping[row]
+    for op in consumer.block.ops:
+        builder.append(op)
+
+    replicas = consumer.replica_count if consumer.vmm_ops else max(producer.replica_count, consumer.replica_count)
+    if producer.vmm_ops:
+        replicas = producer.replica_count
+    fused = ComputeBatchOp(
+        consumer.lane_count,
+        builder.inputs,
+        builder.windows,
+        builder.weights,
+        Region(builder.block),
+        replicas=replicas,
+    )
+    fuse_locations(fused, producer, consumer)
+    block = consumer.parent
+    assert block is not None
+    block.insert_op_before(fused, consumer)
+    for old, new in zip(consumer.outs, fused.outs, strict=True):
+        old.replace_all_uses_with(new)
+    consumer.detach()
+    consumer.erase()
+    producer.detach()
+    producer.erase()
+    return fused
+
+
+def _reads_its_own_row(window: RowWindow) -> bool:
+    """Whether lane i reads row i and nothing else."""
+    return window == RowWindow(window.height, window.height)
+
+
+@dataclass
+class _Fusion:
+    """The parts of the fused batch while it is built."""
+
+    block: Block
+    inputs: list[SSAValue]
+    windows: list[RowWindow]
+    weights: list[SSAValue]
+    mapping: dict[SSAValue, SSAValue]
+
+    def add_input(self, value: SSAValue, window: RowWindow, argument: SSAValue) -> None:
+        for position, pair in enumerate(zip(self.inputs, self.windows, strict=True)):
+            if pair == (value, window):
+                self.mapping[argument] = self.block.args[position]
+                return
+        self.mapping[argument] = self.block.insert_arg(argument.type, len(self.inputs))
+        self.inputs.append(value)
+        self.windows.append(window)
+
+    def add_weight(self, value: SSAValue, argument: SSAValue) -> None:
+        if value in self.weights:
+            self.mapping[argument] = self.block.args[len(self.inputs) + self.weights.index(value)]
+            return
+        self.mapping[argument] = self.block.insert_arg(argument.type, len(self.block.args))
+        self.weights.append(value)
+
+    def append(self, op: Operation) -> None:
+        """Appends a copy of ``op``; a view of a whole tile is the tile."""
+        copy = op.clone(self.mapping)
+        if isinstance(op, ViewOp) and isinstance(copy, ViewOp) and copy.is_whole_tile:
+            self.mapping[op.result] = copy.source
+            copy.erase()
+        else:
+            self.block.add_op(copy)

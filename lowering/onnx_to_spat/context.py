@@ -1,0 +1,87 @@
+"""What the lowering of one module carries from layer to layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation, SSAValue
+
+from ...analysis.machine import Machine, Precision
+from ...dialects.location import node_name
+from ...support.diagnostics import TileError
+from .batch_builder import BatchBuilder
+from .feature import Feature, Segment
+
+
+@dataclass(frozen=True)
+class LayerDemand:
+    """What one layer with weights asks of the chip, for the allocation of replicas and parts."""
+
+    name: str
+    rows: int
+    """Lanes of the layer: the most replicas that can share its work."""
+    slices: int
+    """Array groups of one replica."""
+    group_arrays: int
+    """Arrays of one group: the column tiles of one column part."""
+    column_parts: int
+    slice_cycles: int
+    """Cycles that one slice takes for one lane."""
+
+
+@dataclass(frozen=True)
+class LayerMapping:
+    """What the layer gets: copies of its weights, and parts along the rows of its weight matrix."""
+
+    replicas: int
+    row_parts: int
+
+
+@dataclass
+class LoweringContext:
+    """State of the lowering: features by ONNX value, the ops emitted so far, and the demands of the layers."""
+
+    machine: Machine
+    precision: Precision
+    mappings: Sequence[LayerMapping] | None = None
+    """One per layer with weights in program order; None in the first sweep, which only collects the demands."""
+    features: dict[SSAValue, Feature] = field(default_factory=dict[SSAValue, Feature])
+    constants: dict[SSAValue, NDArray[np.float32]] = field(default_factory=dict[SSAValue, NDArray[np.float32]])
+    ops: list[Operation] = field(default_factory=list[Operation])
+    demands: list[LayerDemand] = field(default_factory=list[LayerDemand])
+
+    def feature(self, value: SSAValue) -> Feature:
+        """The feature of an operand that has to be computed by the network."""
+        return self.features[value]
+
+    def map_layer(self, demand: LayerDemand) -> LayerMapping:
+        """Records the demand of the next layer with weights; the mapping that it got."""
+        index = len(self.demands)
+        self.demands.append(demand)
+        if self.mappings is not None:
+            return self.mappings[index]
+        return LayerMapping(1, minimum_row_parts(demand, self.machine.arrays_per_core))
+
+    def emit(self, builder: BatchBuilder, *values: SSAValue) -> Sequence[SSAValue]:
+        """Finishes a batch; its results."""
+        ops, results = builder.finish(*values)
+        self.ops += ops
+        return results
+
+    def emit_segment(self, builder: BatchBuilder, value: SSAValue, like: Segment) -> Segment:
+        """Finishes a batch with one result that holds the channels of ``like``."""
+        (result,) = self.emit(builder, value)
+        return Segment(result, like.channels)
+
+
+def minimum_row_parts(demand: LayerDemand, arrays_per_core: int) -> int:
+    """The fewest parts of a layer that each fit a core."""
+    return -(-demand.slices // (arrays_per_core // demand.group_arrays))
+
+
+def refuse(op: Operation, what: str, remedy: str = "") -> TileError:
+    """The error that a layer cannot be lowered."""
+    return TileError(f"node '{node_name(op) or op.name}' ({op.name})", what, remedy)

@@ -1,0 +1,229 @@
+"""Functions of single elements, of one feature or of two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation, SSAValue
+
+from ...analysis.window import RowWindow
+from ...dialects.spat import (
+    PickOp,
+    ReluOp,
+    SigmoidOp,
+    SpreadOp,
+    TanhOp,
+    VAddOp,
+    VMaxOp,
+    VMulOp,
+    VSubOp,
+    shape_of,
+)
+from .batch_builder import BatchBuilder
+from .context import LoweringContext, refuse
+from .feature import Feature, Segment
+from .weighted import permute
+
+Floats = NDArray[np.float32]
+Unary = Callable[[BatchBuilder, SSAValue], SSAValue]
+Binary = Callable[[BatchBuilder, SSAValue, SSAValue], SSAValue]
+
+
+def map_feature(context: LoweringContext, op: Operation, feature: Feature, function: Unary) -> Feature:
+    """Emits one batch per segment that applies ``function`` to each row."""
+    segments: list[Segment] = []
+    for segment in feature.segments:
+        builder = BatchBuilder(feature.rows, op)
+        tile = builder.input_tile(segment.value, RowWindow(feature.rows, feature.rows))
+        segments.append(context.emit_segment(builder, function(builder, tile), segment))
+    return Feature(tuple(segments), feature.images, feature.height, feature.columns, feature.shape)
+
+
+def combine_features(context: LoweringContext, op: Operation, a: Feature, b: Feature, function: Binary) -> Feature:
+    """Emits one batch per segment that combines the rows of two features. ``b`` may have one position per image."""
+    if a.extents != b.extents and not (a.images == b.images and a.channels == b.channels and b.is_vector):
+        raise refuse(op, f"operands of shape {list(a.shape)} and {list(b.shape)}", "expand one of them in the model")
+    b = _aligned(context, op, a, b)
+    segments: list[Segment] = []
+    for left, right in zip(a.segments, b.segments, strict=True):
+        builder = BatchBuilder(a.rows, op)
+        x = builder.input_tile(left.value, RowWindow(a.rows, a.rows))
+        if b.height == a.height:
+            y = builder.input_tile(right.value, RowWindow(a.rows, a.rows))
+        else:
+            y = builder.input_tile(right.value, RowWindow(1, a.height, stride=0))
+        segments.append(context.emit_segment(builder, function(builder, x, y), left))
+    return Feature(tuple(segments), a.images, a.height, a.columns, a.shape)
+
+
+def combine_constant(
+    context: LoweringContext, op: Operation, feature: Feature, constant: Floats, function: Binary
+) -> Feature:
+    """Emits one batch per segment that combines each row with a constant that broadcasts to the feature."""
+    if np.broadcast_shapes(constant.shape, feature.shape) != feature.shape:
+        raise refuse(op, f"a constant of shape {list(constant.shape)} with a feature of {list(feature.shape)}")
+    full = np.broadcast_to(constant, feature.shape).reshape(
+        feature.images, feature.channels, feature.height, feature.columns
+    )
+    by_row = full.transpose(0, 2, 3, 1).reshape(feature.rows, feature.columns, feature.channels)
+    segments: list[Segment] = []
+    for segment in feature.segments:
+        builder = BatchBuilder(feature.rows, op)
+        tile = builder.input_tile(segment.value, RowWindow(feature.rows, feature.rows))
+        operand = _row_constant(builder, by_row[:, :, segment.channels])
+        segments.append(context.emit_segment(builder, function(builder, tile, operand), segment))
+    return Feature(tuple(segments), feature.images, feature.height, feature.columns, feature.shape)
+
+
+def _row_constant(builder: BatchBuilder, values: Floats) -> SSAValue:
+    """A constant tile for each row: ``values`` ``[rows, columns, channels]``, in its shortest form."""
+    if (values == values[:1]).all():
+        row = values[0]
+        return builder.weight(row[:1] if (row == row[:1]).all() else row)
+    rows, index = np.unique(values, axis=0, return_inverse=True)
+    return builder.apply(PickOp(builder.weight(rows), index.reshape(-1).astype(np.int32)))
+
+
+def _aligned(context: LoweringContext, op: Operation, a: Feature, b: Feature) -> Feature:
+    """``b`` with its channels in the segments of ``a``, moved by a product with a permutation where they differ."""
+    if len(a.segments) == len(b.segments) and all(
+        np.array_equal(x.channels, y.channels) for x, y in zip(a.segments, b.segments, strict=True)
+    ):
+        return b
+    segments = tuple(segment for wanted in a.segments for segment in permute(context, op, b, wanted.channels).segments)
+    return Feature(segments, b.images, b.height, b.columns, b.shape)
+
+
+# Functions of tiles
+
+
+def filled(builder: BatchBuilder, like: SSAValue, value: float, whole: bool = False) -> SSAValue:
+    """A constant that repeats to the shape of ``like``, or has it if ``whole`` (as a left operand must)."""
+    columns, channels = shape_of(like)
+    return builder.weight(np.full((columns if whole else 1, channels), value, np.float32))
+
+
+def add(builder: BatchBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
+    return builder.apply(VAddOp(a, b))
+
+
+def subtract(builder: BatchBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
+    return builder.apply(VSubOp(a, b))
+
+
+def multiply(builder: BatchBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
+    return builder.apply(VMulOp(a, b))
+
+
+def maximum(builder: BatchBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
+    return builder.apply(VMaxOp(a, b))
+
+
+def minimum(builder: BatchBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
+    """``a - relu(a - b)``: the instruction set has no minimum."""
+    return subtract(builder, a, relu(builder, subtract(builder, a, b)))
+
+
+def relu(builder: BatchBuilder, x: SSAValue) -> SSAValue:
+    return builder.apply(ReluOp(x))
+
+
+def sigmoid(builder: BatchBuilder, x: SSAValue) -> SSAValue:
+    return builder.apply(SigmoidOp(x))
+
+
+def tanh(builder: BatchBuilder, x: SSAValue) -> SSAValue:
+    return builder.apply(TanhOp(x))
+
+
+def spread(builder: BatchBuilder, x: SSAValue, like: SSAValue) -> SSAValue:
+    """Repeats one channel to as many as ``like`` has."""
+    channels = shape_of(like)[1]
+    return x if channels == 1 else builder.apply(SpreadOp(x, channels))
+
+
+def scale_by(factor: float) -> Unary:
+    return lambda builder, x: multiply(builder, x, filled(builder, x, factor))
+
+
+def clip(low: float | None, high: float | None) -> Unary:
+    """Bounds on both sides, either of which may be missing."""
+
+    def apply(builder: BatchBuilder, x: SSAValue) -> SSAValue:
+        if low is not None:
+            x = relu(builder, x) if low == 0 else maximum(builder, x, filled(builder, x, low))
+        if high is not None:
+            # min(x, high) = x - relu(x - high), which is exact below the bound.
+            over = relu(builder, subtract(builder, x, filled(builder, x, high)))
+            x = subtract(builder, x, over)
+        return x
+
+    return apply
+
+
+def leaky_relu(alpha: float) -> Unary:
+    """``max(x, alpha x)`` for slopes up to one, otherwise ``min``."""
+
+    def apply(builder: BatchBuilder, x: SSAValue) -> SSAValue:
+        scaled = multiply(builder, x, filled(builder, x, alpha))
+        return maximum(builder, x, scaled) if alpha <= 1 else minimum(builder, x, scaled)
+
+    return apply
+
+
+def hard_sigmoid(alpha: float, beta: float) -> Unary:
+    def apply(builder: BatchBuilder, x: SSAValue) -> SSAValue:
+        line = add(builder, multiply(builder, x, filled(builder, x, alpha)), filled(builder, x, beta))
+        return clip(0, 1)(builder, line)
+
+    return apply
+
+
+def hard_swish(builder: BatchBuilder, x: SSAValue) -> SSAValue:
+    return multiply(builder, hard_sigmoid(1 / 6, 1 / 2)(builder, x), x)
+
+
+def absolute(builder: BatchBuilder, x: SSAValue) -> SSAValue:
+    return maximum(builder, x, scale_by(-1)(builder, x))
+
+
+def exponential(builder: BatchBuilder, x: SSAValue) -> SSAValue:
+    """exp for arguments up to zero, of products and sums: the instruction set has no exponential.
+
+    With t = x / 64: the Taylor polynomial of degree 7 at t, squared six times. Below -60 the result is that of -60,
+    which is less than 1e-26. The relative error is below 1e-5 for x in [-30, 0].
+    """
+    x = maximum(builder, x, filled(builder, x, -60.0))
+    t = multiply(builder, x, filled(builder, x, 1 / 64))
+    degree = 7
+    result = add(builder, multiply(builder, t, filled(builder, t, 1 / degree)), filled(builder, t, 1.0))
+    for k in range(degree - 1, 0, -1):
+        result = multiply(builder, result, multiply(builder, t, filled(builder, t, 1 / k)))
+        result = add(builder, result, filled(builder, t, 1.0))
+    for _ in range(6):
+        result = multiply(builder, result, result)
+    return result
+
+
+def reciprocal(builder: BatchBuilder, x: SSAValue, least: float, most: float) -> SSAValue:
+    """1 / x for arguments between two positive bounds, by Newton's iteration from one over the upper bound."""
+    two = filled(builder, x, 2.0, whole=True)
+    result = filled(builder, x, 1 / most, whole=True)
+    for _ in range(int(np.ceil(np.log2(most / least))) + 5):
+        result = multiply(builder, result, subtract(builder, two, multiply(builder, x, result)))
+    return result
+
+
+def reciprocal_root(builder: BatchBuilder, half: SSAValue, least: float, most: float) -> SSAValue:
+    """``1 / sqrt(2 half)`` for ``2 half`` between two positive bounds, by Newton's iteration.
+
+    It starts below the root of the upper bound, from where each step multiplies by up to 1.5 and never overshoots.
+    """
+    three_halves = filled(builder, half, 1.5, whole=True)
+    result = filled(builder, half, 1 / np.sqrt(most), whole=True)
+    for _ in range(int(np.ceil(np.log(np.sqrt(most / least)) / np.log(1.5))) + 5):
+        square = multiply(builder, half, multiply(builder, result, result))
+        result = multiply(builder, result, subtract(builder, three_halves, square))
+    return result

@@ -1,0 +1,91 @@
+"""Softmax and local response normalization, of products, sums and reductions."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ...analysis.window import RowWindow
+from ...dialects import onnx
+from ...dialects.spat import GatherOp, PadOp, ReduceChannelsOp, shape_of
+from .batch_builder import BatchBuilder
+from .context import LoweringContext, refuse
+from .elementwise import add, exponential, filled, multiply, reciprocal, reciprocal_root, spread, subtract
+from .feature import Feature, Segment
+
+LARGEST_LRN_SUM = 1e4
+"""The normalization's ``bias + alpha * mean of squares`` up to which its power is exact to rounding."""
+
+
+def softmax(context: LoweringContext, op: onnx.SoftmaxOp, feature: Feature) -> Feature:
+    """Over the channels of each position."""
+    axis = op.axis.value.data % len(feature.shape)
+    if feature.channel_axes() != range(axis, axis + 1):
+        raise refuse(op, f"a softmax over axis {axis} of a tensor of shape {list(feature.shape)}", "use the channels")
+    builder = BatchBuilder(feature.rows, op)
+    x = merged_tile(builder, feature)
+    shifted = subtract(builder, x, spread(builder, builder.apply(ReduceChannelsOp("max", x)), x))
+    powers = exponential(builder, shifted)
+    total = builder.apply(ReduceChannelsOp("add", powers))
+    inverse = reciprocal(builder, total, 1.0, float(feature.channels))
+    (result,) = context.emit(builder, multiply(builder, powers, spread(builder, inverse, powers)))
+    channels = np.concatenate([segment.channels for segment in feature.segments])
+    segment = Segment(result, channels)
+    return Feature((segment,), feature.images, feature.height, feature.columns, feature.shape)
+
+
+def local_response(context: LoweringContext, op: onnx.LRNOp, feature: Feature) -> Feature:
+    """``x / (bias + alpha / size * sum of squares over neighbouring channels) ^ beta`` for beta 1/2, 3/4 or 1."""
+    size, alpha, beta, bias = (
+        op.size.value.data,
+        op.alpha.value.data,
+        op.beta.value.data,
+        op.bias.value.data,
+    )
+    if round(beta, 6) not in (0.5, 0.75, 1.0):
+        raise refuse(op, f"attribute beta = {beta:g}", "0.5, 0.75 and 1 are supported")
+    if bias <= 0 or alpha < 0:
+        raise refuse(op, f"attributes bias = {bias:g}, alpha = {alpha:g}", "bias > 0 and alpha >= 0 are supported")
+    builder = BatchBuilder(feature.rows, op)
+    x = merged_tile(builder, feature)
+    columns, channels = shape_of(x)
+    before = (size - 1) // 2
+    padded_channels = channels + size - 1
+    padded = builder.apply(PadOp(x, before=before, after=size - 1 - before))
+    # One long row: the padding keeps the windows of neighbouring columns apart, so that one op sums all of them.
+    length = columns * padded_channels
+    squares = _flat(builder, multiply(builder, padded, padded), 0, length)
+    total = _flat(builder, squares, 0, length - size + 1)
+    for offset in range(1, size):
+        total = add(builder, total, _flat(builder, squares, offset, length - size + 1))
+    half = multiply(builder, total, filled(builder, total, alpha / size / 2))
+    half = add(builder, half, filled(builder, total, bias / 2))
+    power = _inverse_power(builder, half, round(beta, 6), bias)
+    by_column = builder.view(power, 0, 0, padded_channels, columns, channels)
+    (result,) = context.emit(builder, multiply(builder, by_column, x))
+    order = np.concatenate([segment.channels for segment in feature.segments])
+    return Feature((Segment(result, order),), feature.images, feature.height, feature.columns, feature.shape)
+
+
+def merged_tile(builder: BatchBuilder, feature: Feature) -> SSAValue:
+    """The row of all segments as one tile, in the order of the logical channels if there is more than one segment."""
+    window = RowWindow(feature.rows, feature.rows)
+    tiles = [builder.input_tile(segment.value, window) for segment in feature.segments]
+    return tiles[0] if len(tiles) == 1 else builder.apply(GatherOp(tiles))
+
+
+def _flat(builder: BatchBuilder, tile: SSAValue, start: int, length: int) -> SSAValue:
+    return builder.view(tile, 0, start, length, 1, length)
+
+
+def _inverse_power(builder: BatchBuilder, half: SSAValue, beta: float, least: float) -> SSAValue:
+    """``(2 half) ^ -beta``."""
+    root = reciprocal_root(builder, half, least, LARGEST_LRN_SUM)
+    if beta == 0.5:
+        return root
+    if beta == 1.0:
+        return multiply(builder, root, root)
+    # t^-3/4 = t^-1/2 * (t^1/2)^-1/2, and t^1/2 = t * t^-1/2.
+    half_root = multiply(builder, half, root)
+    fourth = reciprocal_root(builder, half_root, float(np.sqrt(least)), float(np.sqrt(LARGEST_LRN_SUM)))
+    return multiply(builder, root, fourth)

@@ -1,0 +1,43 @@
+"""`convert-onnx-to-spat`: layers to compute batches; weights to slices, parts and replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..analysis.machine import Machine, Precision
+from ..lowering.allocation import allocate_layers
+from ..lowering.onnx_to_spat.context import LayerDemand, LayerMapping
+from ..lowering.onnx_to_spat.convert import convert_module
+
+
+@dataclass(frozen=True)
+class ConvertOnnxToSpatPass(ModulePass):
+    """Lowers the network to compute batches, one lane per row of output positions.
+
+    The weight matrix of a layer is cut into slices (one array group each) and parts (one core each), and copied as
+    often as the machine has room, so that the slowest layer becomes as fast as possible. Concatenations, reshapes and
+    channel permutations disappear: they only rename channels. Needs the normal form of `onnx-simplify`.
+    """
+
+    name = "convert-onnx-to-spat"
+
+    machine: str = "reference144"
+    """Preset name or architecture file of the target machine."""
+    weight_bits: int = 8
+    activation_bits: int = 8
+    replicate: bool = True
+    """Whether layers may have several replicas and more parts than they need."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = Machine.load(self.machine)
+        precision = Precision(self.weight_bits, self.activation_bits, self.activation_bits)
+
+        def allocate(demands: Sequence[LayerDemand]) -> Sequence[LayerMapping]:
+            return allocate_layers(demands, machine, self.replicate)
+
+        convert_module(op, machine, precision, allocate)
