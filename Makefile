@@ -1,0 +1,40 @@
+# Each target does all its set-up: it needs Python 3.11 or newer and a package index, nothing else.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: help demo test test-slow lint format docs clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: $(INSTALLED) ## compile a trained network and let a simulated chip classify digits
+	PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh
+
+test: $(INSTALLED) ## run the tests, but for the slow ones
+	$(BIN)/python -m pytest
+
+test-slow: $(INSTALLED) ## run all tests
+	$(BIN)/python -m pytest -m 'slow or not slow'
+
+lint: $(INSTALLED) ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: $(INSTALLED) ## mend the style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(INSTALLED) ## write the generated pages of the reference
+	$(BIN)/python docs/generate_reference.py
+
+clean: ## remove the environment and everything that was generated
+	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .ruff_cache .hypothesis
+
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
