@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 from xdsl.dialects.builtin import (
     I64,
@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     Float32Type,
     FloatAttr,
     IntegerAttr,
-    IntegerType,
     StringAttr,
     TensorType,
     f32,
@@ -25,15 +24,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
-    AttrSizedOperandSegments,
     IRDLOperation,
-    OptOperandDef,
-    VarOperandDef,
     operand_def,
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -45,8 +41,6 @@ Tensor: TypeAlias = TensorType[Attribute]
 Int64: TypeAlias = IntegerAttr[I64]
 Int64s: TypeAlias = DenseArrayBase[I64]
 Float: TypeAlias = FloatAttr[Float32Type]
-
-SEGMENT_SIZES = AttrSizedOperandSegments.attribute_name
 
 
 def int64(value: int) -> Int64:
@@ -79,45 +73,31 @@ def element_type_of(value: SSAValue) -> Attribute:
 class OnnxOp(IRDLOperation, ABC):
     """An operator of the ONNX standard: pure, on tensors of static shape.
 
-    All ops print alike: `onnx.Name(operands) {attributes} : (types) -> types`, with `none` for an operand that is left
-    out before one that is given.
+    All ops but constants print alike: `onnx.Name(operands) {attributes} : (types) -> types`.
     """
 
     traits = traits_def(Pure())
 
     @abstractmethod
-    def infer(self) -> tuple[Tensor | None, ...]:
-        """The result types that follow from operands and attributes; None for one that does not follow from them.
+    def infer(self) -> tuple[Tensor, ...]:
+        """The result types that follow from operands and attributes, or that the given result types have to be.
 
         Raises a VerifyException that says what does not fit.
         """
 
     @classmethod
     def of(
-        cls, operands: Sequence[SSAValue | None], properties: Mapping[str, Attribute] | None = None, results: int = 1
+        cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute] | None = None, results: int = 1
     ) -> Self:
         """An op whose result types are inferred. Raises a VerifyException if the operands do not fit."""
-        given, segments = cls._segments(operands)
-        properties = {**(properties or {}), **segments}
-        probe = cls.create(operands=given, result_types=[TensorType(i64, ())] * results, properties=properties)
+        properties = properties or {}
+        placeholder = TensorType(i64, ())
+        probe = cls.create(operands=operands, result_types=[placeholder] * results, properties=properties)
         try:
             types = probe.infer()
         finally:
             probe.erase()
-        assert None not in types, f"{cls.name} needs its result type"
-        return cls.create(
-            operands=given, result_types=[type for type in types if type is not None], properties=properties
-        )
-
-    @classmethod
-    def _segments(cls, operands: Sequence[Any]) -> tuple[list[Any], dict[str, Attribute]]:
-        """The operands without the absent ones, and the property that says which are absent, where one is needed."""
-        definition = cls.get_irdl_definition()
-        given = [operand for operand in operands if operand is not None]
-        if not any(isinstance(option, AttrSizedOperandSegments) for option in definition.options):
-            return given, {}
-        padded = [*operands, *[None] * (len(definition.operands) - len(operands))]
-        return given, {SEGMENT_SIZES: DenseArrayBase.from_list(IntegerType(32), [int(o is not None) for o in padded])}
+        return cls.create(operands=operands, result_types=types, properties=properties)
 
     def verify_(self) -> None:
         try:
@@ -126,7 +106,7 @@ class OnnxOp(IRDLOperation, ABC):
             if len(types) != len(self.results):
                 raise VerifyException(f"has {len(self.results)} results, expected {len(types)}")
             for result, type in zip(self.results, types, strict=True):
-                if type is not None and type != result.type:
+                if type != result.type:
                     raise VerifyException(f"result type is {result.type}, expected {type}")
         except VerifyException as error:
             node = node_name(self)
@@ -144,7 +124,7 @@ class OnnxOp(IRDLOperation, ABC):
 
     def print(self, printer: Printer) -> None:
         with printer.in_parens():
-            printer.print_list(self._positional_operands(), lambda value: _print_operand(printer, value))
+            printer.print_list(self.operands, printer.print_ssa_value)
         properties = {
             name: self.properties[name]
             for name, definition in self.get_irdl_definition().properties.items()
@@ -157,51 +137,17 @@ class OnnxOp(IRDLOperation, ABC):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         start = parser.pos
-        operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_operand(parser))
-        dictionary = parser.parse_optional_dictionary_attr_dict()
+        operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        attributes = parser.parse_optional_dictionary_attr_dict()
         parser.parse_punctuation(":")
         type = parser.parse_function_type()
-        definition = cls.get_irdl_definition()
-        if len(operands) > len(definition.operands) and not any(
-            isinstance(operand, VarOperandDef) for _, operand in definition.operands
-        ):
-            parser.raise_error(
-                f"{cls.name} has at most {len(definition.operands)} operands, {len(operands)} given", start, parser.pos
-            )
-        given, segments = cls._segments(operands)
-        properties = {name: dictionary.pop(name) for name in definition.properties if name in dictionary}
+        names = cls.get_irdl_definition().properties
         return cls.create(
-            operands=parser.resolve_operands(given, type.inputs.data, start),
+            operands=parser.resolve_operands(operands, type.inputs.data, start),
             result_types=type.outputs.data,
-            properties={**properties, **segments},
-            attributes=dictionary,
+            properties={name: attributes.pop(name) for name in names if name in attributes},
+            attributes=attributes,
         )
-
-    def _positional_operands(self) -> list[SSAValue | None]:
-        """The operands by position, None for an absent one, without absent ones at the end."""
-        positional: list[SSAValue | None] = []
-        for name, definition in self.get_irdl_definition().operands:
-            value: Any = getattr(self, name)
-            if isinstance(definition, VarOperandDef) and not isinstance(definition, OptOperandDef):
-                positional.extend(value)
-            else:
-                positional.append(value)
-        while positional and positional[-1] is None:
-            positional.pop()
-        return positional
-
-
-def _print_operand(printer: Printer, value: SSAValue | None) -> None:
-    if value is None:
-        printer.print_string("none")
-    else:
-        printer.print_ssa_value(value)
-
-
-def _parse_operand(parser: Parser) -> UnresolvedOperand | None:
-    if parser.parse_optional_keyword("none") is not None:
-        return None
-    return parser.parse_unresolved_operand()
 
 
 class UnaryOp(OnnxOp, ABC):
