@@ -101,6 +101,14 @@ class TaskGraph:
     def edge_count(self) -> int:
         return self.src.shape[0]
 
+    def out_edges(self, tasks: Ints) -> Ints:
+        """Ids of the edges that leave ``tasks``, task after task."""
+        return _ranges(self.first_out, tasks)
+
+    def in_edges(self, tasks: Ints) -> Ints:
+        """Ids of the edges that enter ``tasks``, task after task."""
+        return self.by_dst[_ranges(self.first_in, tasks)]
+
     def pairwise_distance(self) -> Ints:
         """[p, p] factor on ``comm``, written out."""
         if self.distance is not None:
@@ -156,7 +164,7 @@ def levels(graph: TaskGraph) -> list[Ints]:
     found: list[Ints] = []
     while level.size:
         found.append(level)
-        entering = graph.by_dst[_ranges(graph.first_in, level)]
+        entering = graph.in_edges(level)
         producers, counts = np.unique(graph.src[entering], return_counts=True)
         waiting[producers] -= counts
         level = producers[waiting[producers] == 0]
@@ -180,7 +188,7 @@ def optimistic_cost_table(graph: TaskGraph) -> Ints:
     table = np.zeros_like(graph.cost)
     to_end = graph.cost.copy()  # OCT + w, from the start of a task rather than its end
     for tasks in levels(graph)[1:]:
-        edges = _ranges(graph.first_out, tasks)
+        edges = graph.out_edges(tasks)
         out_degree = graph.first_out[tasks + 1] - graph.first_out[tasks]
         routes = _cheapest_routes(graph, to_end, edges)
         table[tasks] = np.maximum.reduceat(routes, np.cumsum(out_degree) - out_degree, axis=0)
