@@ -26,7 +26,7 @@ _LENGTH = struct.Struct("<I")
 _LEVEL = 1
 _CHUNK_ITEMS = 1 << 20
 _MOST_INSTRUCTIONS = 1 << 28
-_MOST_CORES = 1 << 16
+_MOST_CORES = 1 << 12
 
 
 def write_program(program: Program, file: ByteSink) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tilec.analysis.machine import START_CYCLES, Machine, Precision
 from tilec.analysis.machine_file import preset_names
 from tilec.codegen.isa import BY_MNEMONIC, SCALAR_OPS, VECTOR_OPS, Op
