@@ -16,7 +16,8 @@ from xdsl.passes import ModulePass
 from ..support.diagnostics import TileError
 from ..support.source import SourceError, choices, suggestion
 from .pass_options import describe_type, missing_options, option_fields, read_options, write_options
-from .pipeline_syntax import AnchorElement, Element, Option, PassElement, parse_elements, print_elements
+from .pipeline_parser import parse_elements
+from .pipeline_syntax import AnchorElement, Element, Option, PassElement, print_elements
 from .registry import NAMED_PIPELINES, PassFactory, all_passes
 
 MODULE_ANCHORS = ("builtin.module", "any")

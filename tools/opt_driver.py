@@ -10,13 +10,13 @@ from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from ..dialects.registry import make_context
 from ..passes.instrumentation import PassInstrumentation
 from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to, dump_to_tree
 from ..passes.ir_text import PrintOptions, elision, ir_text
 from ..passes.manager import PassManager, Verifier
-from ..passes.pipeline import build_pipeline, parse_pipeline, pipeline_text
 from ..passes.progress import Progress
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
@@ -48,6 +48,8 @@ class OptDriver:
         """Does everything; gives the exit code. A TileError if nothing could be done."""
         self._check_options()
         if self.options.dump_pass_pipeline:
+            from ..passes.pipeline import pipeline_text
+
             sys.stderr.write(pipeline_text(self.passes) + "\n")
         self._load_resources()
         try:
@@ -60,10 +62,14 @@ class OptDriver:
         return self.exit_code
 
     @cached_property
-    def passes(self):
+    def passes(self) -> tuple[ModulePass, ...]:
         """The passes of the pipeline."""
-        spec = parse_pipeline(self.options.pipeline, self.options.pipeline_source) if self.options.pipeline else None
-        return () if spec is None else build_pipeline(spec, self.available)
+        if not self.options.pipeline:
+            return ()
+        # The grammar is not loaded for nothing: FileCheck suites start this tool hundreds of times.
+        from ..passes.pipeline import build_pipeline, parse_pipeline
+
+        return build_pipeline(parse_pipeline(self.options.pipeline, self.options.pipeline_source), self.available)
 
     @cached_property
     def context(self) -> Context:

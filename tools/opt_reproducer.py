@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..passes.instrumentation import PassInstrumentation, PassRun
 from ..passes.ir_text import PrintOptions, ir_text
-from ..passes.pipeline import pipeline_text
 from ..support.files import atomic_file
 
 
@@ -31,6 +30,8 @@ class CrashReproducer(PassInstrumentation):
     def after_failed_pass(self, run: PassRun, error: Exception) -> None:
         if self._before is None:
             return
+        from ..passes.pipeline import pipeline_text
+
         resources = _save_resources(self._before, self.path.with_suffix(".npz"))
         command = ["tile-opt", "%s", f"--pass-pipeline={pipeline_text((run.one,))}", *resources]
         lines = [

@@ -1,0 +1,195 @@
+"""`tile-opt` as a process: exit codes, what it loads, what it leaves behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tilec.passes.registry import NAMED_PIPELINES, PASSES, all_passes
+from tilec.support.diagnostics import TileError
+from tilec.tools.opt_arguments import parse_arguments
+from tilec.tools.opt_input import Chunk, OnnxInput, read_input
+from tilec.tools.session import run_tool
+
+TILE_OPT = (sys.executable, "-m", "tilec.tools.tile_opt")
+SOURCE = "func.func @f(%a: i32) -> i32 {\n  func.return %a : i32\n}\n"
+SLOW_PASS = """
+import time
+from dataclasses import dataclass
+from xdsl.passes import ModulePass
+
+@dataclass(frozen=True)
+class SlowPass(ModulePass):
+    name = "slow"
+
+    def apply(self, ctx, op):
+        print("started", flush=True)
+        time.sleep(60)
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "source.mlir"
+    path.write_text(SOURCE)
+    return path
+
+
+def loaded_modules(*arguments: str) -> set[str]:
+    """The modules that a run of tile-opt imports."""
+    script = "import sys; from tilec.tools.tile_opt import main\ntry: main(sys.argv[1:])\nfinally: print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False)
+    return set(done.stdout.split("\n")[-2].split())
+
+
+class TestStartUp:
+    def test_help_loads_no_ir(self) -> None:
+        loaded = loaded_modules("--help")
+        assert not loaded & {"xdsl", "numpy", "lark", "onnx"}
+
+    def test_a_text_file_loads_only_what_it_needs(self, source: Path) -> None:
+        loaded = loaded_modules(str(source))
+        assert "xdsl.dialects.func" in loaded
+        assert not loaded & {"numpy", "lark", "onnx", "xdsl.dialects.scf", "tilec.dialects.tile"}
+
+    def test_a_pipeline_loads_the_grammar(self, source: Path) -> None:
+        loaded = loaded_modules(str(source), "-p", "cse")
+        assert "lark" in loaded
+        assert not loaded & {"numpy", "onnx"}
+
+
+class TestExit:
+    def test_interrupt_leaves_nothing(self, source: Path, tmp_path: Path) -> None:
+        plugin = tmp_path / "slow.py"
+        plugin.write_text(SLOW_PASS)
+        folder = tmp_path / "out"
+        folder.mkdir()
+        command = [*TILE_OPT, str(source), "--load-pass-plugin", str(plugin), "-p", "slow", "-o", str(folder / "x")]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+        assert process.returncode == 130
+        assert "Traceback" not in errors
+        assert list(folder.iterdir()) == []
+
+    def test_a_closed_pipe_is_quiet(self, tmp_path: Path) -> None:
+        large = tmp_path / "large.mlir"
+        large.write_text("".join(SOURCE.replace("@f", f"@f{number}") for number in range(2000)))
+        process = subprocess.Popen([*TILE_OPT, str(large)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=20) == 141
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+    def test_a_full_disk_is_an_error(self, source: Path) -> None:
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run([*TILE_OPT, str(source)], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 1
+        assert done.stderr == "error: tile-opt: no space left on device\n"
+
+    def test_deep_nesting_is_an_error(self, tmp_path: Path) -> None:
+        deep = tmp_path / "deep.mlir"
+        deep.write_text("builtin.module {\n" * 5000 + "}\n" * 5000)
+        done = subprocess.run([*TILE_OPT, str(deep)], capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "nested too deeply" in done.stderr
+        assert "Traceback" not in done.stderr
+
+    def test_an_output_file_keeps_what_it_had(self, source: Path, tmp_path: Path) -> None:
+        output = tmp_path / "kept.mlir"
+        output.write_text("kept")
+        source.write_text("nonsense")
+        done = subprocess.run([*TILE_OPT, str(source), "-o", str(output)], capture_output=True, check=False)
+        assert done.returncode == 1
+        assert output.read_text() == "kept"
+
+    @pytest.mark.parametrize(
+        ("error", "code", "message"),
+        [
+            (TileError("here", "this is wrong", "do that"), 1, "error: here: this is wrong; do that\n"),
+            (FileNotFoundError(2, "No such file", "f.mlir"), 1, "error: f.mlir: no such file\n"),
+            (RecursionError(), 1, "error: tool: the input is nested too deeply; flatten it\n"),
+            (KeyError("lost"), 70, "error: tool: internal error: KeyError: 'lost'; this is an error in the compiler"),
+            (KeyboardInterrupt(), 130, ""),
+        ],
+    )
+    def test_codes(self, error: BaseException, code: int, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+        def body(arguments: object) -> int:
+            raise error
+
+        assert run_tool("tool", body, []) == code
+        assert capsys.readouterr().err.startswith(message)
+
+
+class TestInput:
+    @pytest.mark.parametrize(
+        "data",
+        [b"\xff\xfe\x00", b"func.func @f(", b'"a.b"() {x = 0x', b"\x00", b"}" * 100, b'"' * 99, b"%", b"!x = i32\n!x"],
+    )
+    def test_garbage_is_refused(self, data: bytes, tmp_path: Path) -> None:
+        path = tmp_path / "garbage.mlir"
+        path.write_bytes(data)
+        done = subprocess.run([*TILE_OPT, str(path)], capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"error: {path}:")
+        assert "Traceback" not in done.stderr
+
+    def test_chunks_keep_their_lines(self, tmp_path: Path) -> None:
+        path = tmp_path / "chunks.mlir"
+        path.write_text("a\nb\n// -----\nc\n  // -----\nd\n// -----")
+        chunks = read_input(str(path), split=True)
+        assert chunks == [
+            Chunk(str(path), "a\nb"),
+            Chunk(str(path), "\n\n\nc\n  // -----\nd"),
+            Chunk(str(path), "\n" * 7),
+        ]
+
+    def test_models_are_known_by_name_or_content(self, tmp_path: Path) -> None:
+        named, unnamed = tmp_path / "a.onnx", tmp_path / "a"
+        for path in (named, unnamed):
+            path.write_bytes(b"\x08\x0a")
+            assert read_input(str(path)) == OnnxInput(str(path), path)
+
+
+class TestRegistry:
+    @pytest.mark.parametrize("name", PASSES)
+    def test_passes_have_the_name_they_are_registered_by(self, name: str) -> None:
+        assert all_passes()[name]().name == name
+
+    def test_names_are_taken_once(self) -> None:
+        assert not set(PASSES) & set(NAMED_PIPELINES)
+
+
+class TestArguments:
+    def test_every_flag_has_a_value(self) -> None:
+        options = parse_arguments(["x.mlir", "-print-ir-after=a,b", "--mlir-print-ir-after", "c", "-timing=1", "--cse"])
+        assert options.input == "x.mlir"
+        assert options.print_ir_after == ("a", "b", "c")
+        assert options.timing
+        assert options.pipeline == "cse"
+
+    def test_passes_as_options_keep_their_order(self) -> None:
+        assert parse_arguments(["--cse", "--canonicalize=x=1 y", "--cse"]).pipeline == "cse,canonicalize{x=1 y},cse"
+
+    def test_stdin_is_the_default(self) -> None:
+        assert parse_arguments([]).input == "-"
+
+
+@pytest.mark.slow
+def test_start_up_time(source: Path) -> None:
+    for limit_seconds, arguments in ((0.5, ("--help",)), (0.7, (str(source), "-p", "canonicalize"))):
+        times: list[float] = []
+        for _ in range(3):
+            begin = time.perf_counter()
+            subprocess.run([*TILE_OPT, *arguments], capture_output=True, check=True, env=os.environ)
+            times.append(time.perf_counter() - begin)
+        assert min(times) <= limit_seconds, arguments
