@@ -138,15 +138,22 @@ def _property(name: str, value: Any, bases: set[type[Attribute]]) -> Attribute:
     """An ONNX attribute as the property that the op declares."""
     if DenseArrayBase in bases:
         return int64s([_integer(name, element) for element in value])
-    elements: Sequence[Any] = value if isinstance(value, Sequence) and not isinstance(value, bytes) else (value,)
-    require(len(elements) == 1, f"{name} has {len(elements)} elements, expected 1")
-    value = elements[0]
+    value = _only(name, value)
     if IntegerAttr in bases:
         return int64(_integer(name, value))
     if FloatAttr in bases:
         return float32(float(value))
     assert StringAttr in bases, f"no rule for attribute {name}"
     return StringAttr(value.decode(errors="replace"))
+
+
+def _only(name: str, value: Any) -> Any:
+    """``value``, or its only element if it is a list (an array of one element stands for a scalar)."""
+    if isinstance(value, bytes) or not isinstance(value, Sequence):
+        return value
+    elements: Sequence[Any] = value  # pyright: ignore[reportUnknownVariableType]
+    require(len(elements) == 1, f"{name} has {len(elements)} elements, expected 1")
+    return elements[0]
 
 
 def _integer(name: str, value: Any) -> int:
@@ -178,11 +185,9 @@ def schema_problems(proto: NodeProto, opset: int) -> list[str]:
         declared = schema.attributes.get(attribute.name)
         if declared is None:
             problems.append(f"the standard knows no attribute {attribute.name}")
-        elif _kind(declared) != attribute.type:
-            has, expected = (
-                KINDS.Name(k) if k in KINDS.values() else str(k) for k in (attribute.type, _kind(declared))
-            )
-            problems.append(f"attribute {attribute.name} is of type {has}, expected {expected}")
+        elif KINDS.Name(attribute.type) != _kind(declared):
+            has = KINDS.Name(attribute.type)
+            problems.append(f"attribute {attribute.name} is of type {has}, expected {_kind(declared)}")
     names = {attribute.name for attribute in proto.attribute}
     for name, declared in schema.attributes.items():
         if declared.required and name not in names:

@@ -1,0 +1,38 @@
+"""The pass `onnx-simplify`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
+
+from .onnx_simplify_arithmetic import ARITHMETIC_PATTERNS
+from .onnx_simplify_shapes import SHAPE_PATTERNS
+from .onnx_simplify_windows import WINDOW_PATTERNS
+
+
+@dataclass(frozen=True)
+class OnnxSimplifyPass(ModulePass):
+    """Brings a network into the normal form that lowerings start from.
+
+    - What is known is a constant; nothing is left of shape arithmetic, identities and dropouts.
+    - Conv and pools spell out their windows. Zero padding before them is part of them.
+    - A Gemm is x * W + b with constant W [K, N] and b [N]; so is a product of two matrices with a constant one.
+    - Batch normalizations, and Mul and Add by a constant for each channel, are part of the Conv or Gemm before them if
+      nothing else reads its result. Otherwise they are one Mul and one Add, with constants of shape [C, 1, 1] second.
+    - Sum is a chain of Add; subtracting or dividing by a constant is an Add or a Mul.
+    - Flatten, Squeeze, Unsqueeze are Reshape. No reshape follows another, none keeps its shape.
+    - A mean over the spatial dimensions is a GlobalAveragePool. A Clip has attributes only; max(0, x) is a Relu.
+
+    The results differ from the network's in rounding only. Constants above 2 GiB are not folded.
+    """
+
+    name = "onnx-simplify"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        # Unused ops go at once: they would count as readers of what they read.
+        patterns = GreedyRewritePatternApplier([*SHAPE_PATTERNS, *ARITHMETIC_PATTERNS, *WINDOW_PATTERNS])
+        PatternRewriteWalker(patterns).rewrite_module(op)
