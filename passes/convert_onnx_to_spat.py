@@ -9,10 +9,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.machine import Machine, Precision
+from ..analysis.machine import Precision
 from ..lowering.allocation import allocate_layers
 from ..lowering.onnx_to_spat.context import LayerDemand, LayerMapping
 from ..lowering.onnx_to_spat.convert import convert_module
+from ..lowering.target import set_target
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,10 @@ class ConvertOnnxToSpatPass(ModulePass):
     """Whether layers may have several replicas and more parts than they need."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        machine = Machine.load(self.machine)
         precision = Precision(self.weight_bits, self.activation_bits, self.activation_bits)
+        target = set_target(op, self.machine, precision)
 
         def allocate(demands: Sequence[LayerDemand]) -> Sequence[LayerMapping]:
-            return allocate_layers(demands, machine, self.replicate)
+            return allocate_layers(demands, target.machine, precision, self.replicate)
 
-        convert_module(op, machine, precision, allocate)
+        convert_module(op, target.machine, precision, allocate)

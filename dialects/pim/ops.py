@@ -178,9 +178,11 @@ class OutputOp(IRDLOperation):
 class ConstantOp(IRDLOperation):
     """A constant that vector instructions read: in global memory, loaded at the start by every core that uses it.
 
+    A single column is loaded once and then repeated in local memory.
+
     ```mlir
     pim.program {
-      %0 = pim.constant <f32[1, 2] [0.5, 1.0]> : tensor<1x2xf32>
+      %0 = pim.constant <f32[1, 2] [0.5, 1.0]> : tensor<56x2xf32>
     }
     ```
     """
@@ -191,8 +193,15 @@ class ConstantOp(IRDLOperation):
     traits = traits_def(Pure(), ConstantLike())
     assembly_format = "$value attr-dict `:` type($result)"
 
-    def __init__(self, value: ArrayAttr) -> None:
-        super().__init__(properties={"value": value}, result_types=[TensorType(f32, value.shape)])
+    def __init__(self, value: ArrayAttr, columns: int = 1) -> None:
+        *rows, channels = value.shape
+        shape = (columns, channels) if rows == [1] else value.shape
+        super().__init__(properties={"value": value}, result_types=[TensorType(f32, shape)])
+
+    def verify_(self) -> None:
+        shape, value = shape_of(self.result), self.value.shape
+        if shape != value and not (len(value) == len(shape) == 2 and value[0] == 1 and value[1] == shape[1]):
+            raise VerifyException(f"a constant of {self.value.tensor_type} does not repeat to {self.result.type}")
 
 
 @irdl_op_definition

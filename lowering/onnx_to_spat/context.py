@@ -30,6 +30,8 @@ class LayerDemand:
     column_parts: int
     slice_cycles: int
     """Cycles that one slice takes for one lane."""
+    row_elements: int
+    """Elements that a lane computes of one column part: what parts along the rows have to add."""
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,7 @@ def convolve(
             group_arrays,
             column_parts,
             kernel.output[1] * int(machine.mvm_cycles(group_arrays, context.precision)),
+            kernel.output[1] * min(group_arrays * columns, matrix.shape[1]),
         )
     )
 

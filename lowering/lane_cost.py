@@ -1,0 +1,62 @@
+"""What one lane of a batch costs on the machine: the cycles of its instructions, and the local memory it works in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..codegen.isa import Op
+from ..dialects.pim import IssueOp
+from ..dialects.pim import shape_of as pim_shape_of
+from ..dialects.spat import BatchOp, VMMOp, shape_of
+from .spat_to_pim.body import lower_body
+from .target import Target
+
+
+def issue_cycles(op: IssueOp, target: Target) -> int:
+    """Cycles of all instructions that one lane issues for ``op``."""
+    machine, element_bytes = target.machine, target.element_bytes
+    match op.opcode:
+        case Op.MVMUL:
+            assert op.matrix is not None
+            arrays = -(-pim_shape_of(op.matrix)[1] // target.array_columns)
+            cycles = machine.mvm_cycles(arrays, target.precision)
+        case Op.LMV:
+            cycles = machine.copy_cycles(op.size * element_bytes)
+        case Op.LLDI:
+            cycles = machine.fill_cycles(op.size * element_bytes)
+        case opcode:
+            cycles = machine.vector_cycles(opcode, op.size, target.precision)
+    return op.count * int(cycles)
+
+
+def lane_cycles(batch: BatchOp, target: Target) -> int:
+    """Cycles of one lane, without its communication."""
+    return sum(issue_cycles(op, target) for op in lower_body(batch).issues)
+
+
+def batch_arrays(batch: BatchOp, target: Target) -> int:
+    """Arrays that one replica of the batch takes."""
+    return sum(vmm_arrays(op, target) for op in batch.vmm_ops)
+
+
+def vmm_arrays(op: VMMOp, target: Target) -> int:
+    return -(-shape_of(op.result)[1] // target.array_columns)
+
+
+def batch_memory(batch: BatchOp, target: Target) -> int:
+    """An estimate of the bytes of local memory that one replica works in: its windows with room to receive, its
+    temporary tiles and its constants."""
+    held = [
+        (min(window.rows + 2, shape_of(value)[0]), *shape_of(argument)[1:])
+        for value, window, argument in zip(batch.inputs, batch.row_windows, batch.input_arguments, strict=True)
+    ]
+    rows = [shape_of(out)[1:] for out in batch.outs]
+    matrices = {op.weights for op in batch.vmm_ops}
+    constants = [shape_of(weight) for weight in batch.weight_arguments if weight not in matrices]
+    return target.element_bytes * (_elements(held) + 3 * _elements(rows) + _elements(constants))
+
+
+def _elements(shapes: Sequence[Sequence[int]]) -> int:
+    return sum(int(np.prod(shape, dtype=np.int64)) for shape in shapes)

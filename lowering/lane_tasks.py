@@ -1,0 +1,104 @@
+"""The task graph of a module's lanes, for the planners in `analysis/`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation, SSAValue
+
+from ..analysis.peft import TaskGraph
+from ..analysis.peft_resident import Residency, schedule_resident
+from ..analysis.wavefront import LaneBatch, Read
+from ..analysis.window import OUTSIDE
+from ..dialects.spat import BatchOp, ComputeBatchOp, shape_of
+from .lane_cost import batch_arrays, batch_memory, lane_cycles
+from .target import Target
+
+Ints = NDArray[np.int64]
+
+
+def lane_batches(batches: Sequence[BatchOp]) -> list[LaneBatch]:
+    """The batches as the wavefront order sees them."""
+    index: dict[Operation, int] = {batch: position for position, batch in enumerate(batches)}
+    return [
+        LaneBatch(
+            batch.lane_count,
+            tuple(
+                Read(_index_of(index, value), window)
+                for value, window in zip(batch.inputs, batch.row_windows, strict=True)
+            ),
+        )
+        for batch in batches
+    ]
+
+
+def place_replicas(batches: Sequence[ComputeBatchOp], target: Target, runs_per_replica: int) -> list[Ints]:
+    """The core of each replica of each batch. Raises `peft.InfeasibleError` if the weights do not fit."""
+    machine = target.machine
+    tasks = _number_tasks(batches, runs_per_replica)
+    cycles = np.array([lane_cycles(batch, target) for batch in batches])
+    lanes_of_task = np.bincount(np.concatenate(tasks))
+    batch_of_task = np.concatenate(
+        [np.full(int(task.max() - task.min()) + 1, position) for position, task in enumerate(tasks)]
+    )
+    cost = (lanes_of_task * cycles[batch_of_task])[:, None] * np.ones(machine.core_count, np.int64)
+    graph = TaskGraph.build(cost, _edges(batches, tasks, target))
+    replicas = np.array([batch.replica_count for batch in batches])
+    first_group = np.cumsum(replicas) - replicas
+    group = np.empty(len(lanes_of_task), np.int64)
+    for position, (batch, task) in enumerate(zip(batches, tasks, strict=True)):
+        group[task] = first_group[position] + np.arange(batch.lane_count) % batch.replica_count
+    residency = Residency(
+        group,
+        np.repeat([batch_arrays(batch, target) for batch in batches], replicas),
+        np.repeat([batch_memory(batch, target) for batch in batches], replicas),
+        machine.arrays_per_core,
+        machine.local_memory_bytes,
+    )
+    schedule = schedule_resident(graph, residency)
+    return np.split(schedule.core, np.cumsum(replicas)[:-1])
+
+
+def _number_tasks(batches: Sequence[BatchOp], runs_per_replica: int) -> list[Ints]:
+    """The task of each lane of each batch: a run of consecutive lanes of one replica."""
+    tasks: list[Ints] = []
+    offset = 0
+    for batch in batches:
+        lane = np.arange(batch.lane_count)
+        position, replica = np.divmod(lane, batch.replica_count)
+        lanes_per_replica = int(position.max()) + 1
+        run = position * min(runs_per_replica, lanes_per_replica) // lanes_per_replica
+        _, task = np.unique(run * batch.replica_count + replica, return_inverse=True)
+        tasks.append(task.astype(np.int64) + offset)
+        offset = int(tasks[-1].max()) + 1
+    return tasks
+
+
+def _edges(batches: Sequence[BatchOp], tasks: Sequence[Ints], target: Target) -> Ints:
+    """Edges [e, 3] of (producer task, consumer task, cycles that the rows between them travel)."""
+    machine = target.machine
+    index: dict[Operation, int] = {batch: position for position, batch in enumerate(batches)}
+    mean_latency = float(machine.latency_ns[:-1, :-1].mean())
+    found = [np.zeros((0, 3), np.int64)]
+    for position, batch in enumerate(batches):
+        for value, window in zip(batch.inputs, batch.row_windows, strict=True):
+            producer = _index_of(index, value)
+            if producer is None:
+                continue
+            rows = window.rows_of(np.arange(batch.lane_count))
+            inside = rows != OUTSIDE
+            consumer_task = np.broadcast_to(tasks[position][:, None], rows.shape)[inside]
+            pairs = np.stack((tasks[producer][rows[inside]], consumer_task), axis=1)
+            pairs = np.unique(pairs, axis=0)
+            row_bytes = int(np.prod(shape_of(value)[1:])) * target.element_bytes
+            flits = -(-row_bytes // machine.bus_width_bytes)
+            travel = int(flits * mean_latency + machine.copy_cycles(row_bytes))
+            found.append(np.column_stack((pairs, np.full(len(pairs), travel))))
+    return np.concatenate(found)
+
+
+def _index_of(index: dict[Operation, int], value: SSAValue) -> int | None:
+    owner = value.owner
+    return index.get(owner) if isinstance(owner, Operation) else None

@@ -1,0 +1,52 @@
+"""The machine that a module is compiled for, as attributes of the module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+
+from ..analysis.machine import Machine, Precision
+from ..support.diagnostics import TileError
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine and the widths of weights and activations on it."""
+
+    machine: Machine
+    precision: Precision
+
+    @property
+    def element_bytes(self) -> int:
+        return self.precision.input_bytes
+
+    @property
+    def array_columns(self) -> int:
+        """Columns of weights of one array."""
+        return self.machine.array_cols_at(self.precision.weight_bits)
+
+
+def set_target(module: ModuleOp, machine: str, precision: Precision) -> Target:
+    """Writes the target onto the module: `tile.machine`, `tile.weight_bits`, `tile.activation_bits`."""
+    target = Target(Machine.load(machine), precision)
+    module.attributes["tile.machine"] = StringAttr(machine)
+    module.attributes["tile.weight_bits"] = IntegerAttr(precision.weight_bits, i64)
+    module.attributes["tile.activation_bits"] = IntegerAttr(precision.input_bits, i64)
+    return target
+
+
+def target_of(module: ModuleOp) -> Target:
+    """The target that `convert-onnx-to-spat` wrote. Raises TileError if there is none."""
+    machine = module.attributes.get("tile.machine")
+    if not isinstance(machine, StringAttr):
+        raise TileError(
+            "module", "no target machine is named", 'add the module attribute tile.machine = "reference144"'
+        )
+    bits: list[int] = []
+    for name in ("tile.weight_bits", "tile.activation_bits"):
+        value = module.attributes.get(name)
+        if value is not None and not isinstance(value, IntegerAttr):
+            raise TileError("module", f"attribute {name} is {value}", "an integer is expected")
+        bits.append(8 if value is None else value.value.data)
+    return Target(Machine.load(machine.data), Precision(bits[0], bits[1], bits[1]))

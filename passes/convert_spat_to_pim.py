@@ -1,0 +1,26 @@
+"""`convert-spat-to-pim`: tensors on cores, instructions of the ISA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..lowering.spat_to_pim.convert import convert_to_pim
+
+
+@dataclass(frozen=True)
+class ConvertSpatToPimPass(ModulePass):
+    """Selects the instructions of every batch, numbers the array groups of every core, and turns channels into
+    transfers and the deferred communication of inputs into loads.
+
+    Views vanish into the accesses of the instructions that read them. Needs a scheduled module whose communication is
+    realized.
+    """
+
+    name = "convert-spat-to-pim"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        convert_to_pim(op)

@@ -1,0 +1,50 @@
+"""`spat-defer-communication`: who needs which rows of whose result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ..dialects.location import copy_location
+from ..dialects.spat import DeferredCommunicationOp, InputOp, OutputOp, ScheduledComputeBatchOp
+from ..lowering.placement_tables import lane_cores, reads_of
+from .statistics import record_statistic
+
+
+@dataclass(frozen=True)
+class SpatDeferCommunicationPass(ModulePass):
+    """Inserts a `spat.deferred_communication` behind every tensor of which some core reads rows it does not compute.
+
+    A core that reads a row for several layers needs it once. How rows travel is left to later passes.
+    """
+
+    name = "spat-defer-communication"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for producer in list(op.walk()):
+            if isinstance(producer, InputOp):
+                _defer(producer, producer.result, None)
+            elif isinstance(producer, ScheduledComputeBatchOp):
+                for value in producer.outs:
+                    _defer(producer, value, lane_cores(producer))
+
+
+def _defer(producer: Operation, value: SSAValue, home: np.ndarray[tuple[int], np.dtype[np.int64]] | None) -> None:
+    reads = reads_of(value)
+    needs = reads[:, :2] if home is None else reads[reads[:, 1] != home[reads[:, 0]], :2]
+    if not len(needs):
+        return
+    record_statistic("rows needed elsewhere", len(needs))
+    deferred = copy_location(producer, DeferredCommunicationOp(value, np.ascontiguousarray(needs)))
+    block = producer.parent
+    assert block is not None
+    block.insert_op_after(deferred, producer)
+    # An output is stored by the core that computes it.
+    value.replace_uses_with_if(
+        deferred.result, lambda use: not isinstance(use.operation, OutputOp | DeferredCommunicationOp)
+    )

@@ -1,0 +1,44 @@
+"""`spat-materialize-schedule`: the graph form becomes the scheduled form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..dialects.location import copy_location, node_name
+from ..dialects.spat import ComputeBatchOp, ScheduledComputeBatchOp
+from ..support.diagnostics import TileError
+
+
+@dataclass(frozen=True)
+class SpatMaterializeSchedulePass(ModulePass):
+    """Turns every `spat.compute_batch` with cores and steps into a `spat.scheduled_compute_batch`.
+
+    What was an annotation becomes part of the op: from here on a batch cannot exist without its place and its order.
+    """
+
+    name = "spat-materialize-schedule"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for batch in [inner for inner in op.walk() if isinstance(inner, ComputeBatchOp)]:
+            if not batch.is_scheduled:
+                raise TileError(
+                    f"node '{node_name(batch)}'", "a batch has no cores and steps", "run spat-schedule-peft first"
+                )
+            scheduled = ScheduledComputeBatchOp.create(
+                operands=list(batch.operands),
+                result_types=list(batch.result_types),
+                properties=dict(batch.properties),
+                regions=[batch.detach_region(batch.body)],
+            )
+            copy_location(batch, scheduled)
+            block = batch.parent
+            assert block is not None
+            block.insert_op_before(scheduled, batch)
+            for old, new in zip(batch.outs, scheduled.outs, strict=True):
+                old.replace_all_uses_with(new)
+            batch.detach()
+            batch.erase()

@@ -1,0 +1,67 @@
+"""`spat-schedule-peft`: a core for every replica and a step for every lane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..analysis.peft import InfeasibleError
+from ..analysis.wavefront import lane_steps
+from ..dialects.location import node_name
+from ..dialects.spat import ComputeBatchOp
+from ..dialects.tile import ArrayAttr
+from ..lowering.lane_cost import batch_arrays
+from ..lowering.lane_tasks import lane_batches, place_replicas
+from ..lowering.target import Target, target_of
+from ..support.diagnostics import TileError
+
+
+@dataclass(frozen=True)
+class SpatSchedulePeftPass(ModulePass):
+    """Schedules with PEFT: the replicas of a batch are its classes, runs of lanes its tasks.
+
+    Weight residency makes the cores differ: once a replica's first lanes are placed, its weights stand there, and no
+    other core can run its lanes. Cores are chosen by least earliest finish time plus optimistic cost. Lanes are then
+    ordered as a wavefront: as late as their consumers allow, so that layers run in a pipeline and buffers stay short.
+    """
+
+    name = "spat-schedule-peft"
+
+    runs_per_replica: int = 32
+    """Tasks that the lanes of one replica are grouped into, at most."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_of(op)
+        batches = [inner for inner in op.walk() if isinstance(inner, ComputeBatchOp)]
+        if not batches:
+            return
+        steps = lane_steps(lane_batches(batches))
+        try:
+            cores = place_replicas(batches, target, self.runs_per_replica)
+        except InfeasibleError as error:
+            raise _too_small(batches, target) from error
+        for batch, batch_cores, batch_steps in zip(batches, cores, steps, strict=True):
+            batch.properties["cores"] = ArrayAttr.get(batch_cores.astype(np.int32))
+            batch.properties["steps"] = ArrayAttr.get(batch_steps)
+
+
+def _too_small(batches: list[ComputeBatchOp], target: Target) -> TileError:
+    """How many arrays the model needs, what the machine has, and the layers that need most."""
+    needs: dict[str, int] = {}
+    for batch in batches:
+        layer = node_name(batch).partition("+")[0] or "layer"
+        needs[layer] = needs.get(layer, 0) + batch.replica_count * batch_arrays(batch, target)
+    machine = target.machine
+    largest = sorted(needs.items(), key=lambda item: (-item[1], item[0]))[:3]
+    return TileError(
+        f"machine '{machine.name}'",
+        f"the model needs {sum(needs.values())} arrays, most for "
+        f"{', '.join(f'{name} ({count})' for name, count in largest)}; the machine has "
+        f"{machine.core_count} cores x {machine.arrays_per_core} = {machine.core_count * machine.arrays_per_core}, "
+        "and no placement fits",
+        "use a machine with more cores or more arrays per core",
+    )
