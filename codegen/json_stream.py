@@ -40,7 +40,8 @@ def program_json(program: Program) -> Iterator[bytes]:
         yield b',\n"core%d":[\n' % core
         for start in range(span.start, span.stop, _CHUNK_ROWS):
             stop = min(start + _CHUNK_ROWS, span.stop)
-            text = rows_as_text(program.columns.take(slice(start, stop)), _TEMPLATES)
+            rows = program.columns.take(slice(start, stop))
+            text = rows_as_text(rows.op, dict(rows.items()), _TEMPLATES)
             yield text if stop < span.stop else text.removesuffix(_SEPARATOR)
         yield b"\n]"
     yield b"\n}\n"

@@ -1,4 +1,4 @@
-"""Instructions as text, in bulk: each opcode has a template, and numpy fills in the numbers of many rows at once.
+"""Rows of numbers as text, in bulk: each kind of row has a template, and numpy fills in the numbers of many at once.
 
 A template is a list of pieces: bytes that stand as they are, and names of columns whose numbers are written in decimal.
 Rows are laid out side by side in one byte matrix, unused places hold NUL, and one compression at the end drops those.
@@ -11,18 +11,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .columns import Columns
-
 U8 = npt.NDArray[np.uint8]
 Piece = bytes | str
 """Literal bytes, or the name of a column."""
 Template = Sequence[Piece]
+Numbers = Mapping[str, npt.NDArray[np.integer]]
 
 _GROUP = 4
 _BASE = 10**_GROUP
 _ABSENT = 2 * _BASE
-_NUMBER_WIDTH = {"op": 3, "rd": 3, "rs1": 3, "rs2": 3, "a": 11, "b": 11, "c": 11}
-"""The longest text of a column's number, sign included."""
+_BYTE_WIDTH, _WORD_WIDTH = 3, 11
+"""The longest text of an 8-bit number, and of a 32-bit one with its sign."""
 
 
 def _digit_table() -> U8:
@@ -40,47 +39,52 @@ def _digit_table() -> U8:
 _DIGITS = _digit_table()
 
 
-def rows_as_text(columns: Columns, templates: Mapping[int, Template]) -> bytes:
-    """The text of all instructions, one after another."""
-    present = np.unique(columns.op).tolist()
-    width = max((_width(templates[code]) for code in present), default=0)
-    text = np.zeros((len(columns), width), np.uint8)
-    for code in present:
-        rows = np.flatnonzero(columns.op == code)
-        text[rows] = _fill(columns.take(rows), templates[code], width)
+def rows_as_text(kinds: npt.NDArray[np.integer], numbers: Numbers, templates: Mapping[int, Template]) -> bytes:
+    """The text of all rows, one after another. ``kinds`` says which template each row has."""
+    present = np.unique(kinds).tolist()
+    width = max((_width(templates[kind], numbers) for kind in present), default=0)
+    text = np.zeros((len(kinds), width), np.uint8)
+    for kind in present:
+        rows = np.flatnonzero(kinds == kind)
+        text[rows] = _fill(rows, numbers, templates[kind], width)
     flat = text.reshape(-1)
     return flat[flat != 0].tobytes()
 
 
-def _width(template: Template) -> int:
-    return sum(len(piece) if isinstance(piece, bytes) else _NUMBER_WIDTH[piece] for piece in template)
+def _width(template: Template, numbers: Numbers) -> int:
+    return sum(len(piece) if isinstance(piece, bytes) else _number_width(numbers[piece]) for piece in template)
 
 
-def _fill(columns: Columns, template: Template, width: int) -> U8:
-    """The rows of one opcode."""
-    text = np.zeros((len(columns), width), np.uint8)
+def _number_width(column: npt.NDArray[np.integer]) -> int:
+    return _BYTE_WIDTH if column.dtype.itemsize == 1 else _WORD_WIDTH
+
+
+def _fill(rows: npt.NDArray[np.intp], numbers: Numbers, template: Template, width: int) -> U8:
+    """The rows of one template."""
+    text = np.zeros((len(rows), width), np.uint8)
     at = 0
     for piece in template:
         if isinstance(piece, bytes):
             text[:, at : at + len(piece)] = np.frombuffer(piece, np.uint8)
             at += len(piece)
         else:
-            at += _write_numbers(text[:, at:], getattr(columns, piece), _NUMBER_WIDTH[piece])
+            column = numbers[piece]
+            at += _write_numbers(text[:, at:], column[rows], _number_width(column))
     return text
 
 
 def _write_numbers(text: U8, values: npt.NDArray[np.integer], width: int) -> int:
     """Writes one number a row, right-aligned in ``width`` places; returns ``width``."""
-    if len(values) == 0 or (values == values[0]).all():
-        literal = b"%d" % int(values[0]) if len(values) else b""
+    if (values == values[0]).all():
+        literal = b"%d" % int(values[0])
         text[:, width - len(literal) : width] = np.frombuffer(literal, np.uint8)
         return width
     magnitude = np.abs(values.astype(np.int64))
-    if width > 3:
+    if width > _BYTE_WIDTH:
         text[:, 0] = np.where(values < 0, ord("-"), 0)
     right = width
-    while right > (width > 3):
-        left = max(right - _GROUP, int(width > 3))
+    while right > (width > _BYTE_WIDTH):
+        left = max(right - _GROUP, int(width > _BYTE_WIDTH))
         rest = magnitude // _BASE
         index = magnitude - rest * _BASE + np.where(rest > 0, _BASE, 0)
         if right < width:
