@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 from collections.abc import Sequence
 from textwrap import indent
 
-from xdsl.passes import ModulePass
-
 from ..dialects.registry import all_dialects
-from ..passes.pass_options import describe_type, option_fields, value_text
 from ..passes.registry import NAMED_PIPELINES, all_passes
 from .opt_arguments import Listing
 from .opt_plugins import load_pass_plugins
+from .pass_reference import PassReference, pass_reference
 
 
 def listing(what: Listing, plugins: Sequence[str] = ()) -> str:
@@ -21,23 +17,18 @@ def listing(what: Listing, plugins: Sequence[str] = ()) -> str:
     if what == "dialects":
         return "".join(f"{name}\n" for name in sorted(all_dialects()))
     factories = all_passes() | load_pass_plugins(plugins)
-    parts = [pass_description(factory()) for factory in factories.values()]
+    parts = [_pass_text(pass_reference(factory())) for factory in factories.values()]
     parts += [f"{name}\n  a pipeline: {text}\n" for name, text in NAMED_PIPELINES.items()]
     return "\n".join(parts)
 
 
-def pass_description(one: type[ModulePass]) -> str:
-    """Name, documentation and options of a pass."""
-    lines = [one.name, indent(pass_documentation(one), "  ")]
-    for field in option_fields(one):
-        required = field.default is dataclasses.MISSING
-        default = "must be given" if required else f"default {value_text(field.default)}"
-        lines.append(f"    {field.option_name}: {describe_type(field.type)}; {default}")
+def _pass_text(one: PassReference) -> str:
+    lines = [one.name]
+    if one.documentation:
+        lines.append(indent(one.documentation, "  "))
+    for option in one.options:
+        default = "must be given" if option.default is None else f"default {option.default}"
+        lines.append(f"    {option.name}: {option.type}; {default}")
+        if option.documentation:
+            lines.append(indent(option.documentation, " " * 6))
     return "\n".join(lines) + "\n"
-
-
-def pass_documentation(one: type[ModulePass]) -> str:
-    """The docstring of the pass itself, not one that it inherits."""
-    documentation = vars(one).get("__doc__") or ""
-    # A dataclass without a docstring gets its signature as one.
-    return "" if documentation.startswith(f"{one.__name__}(") else inspect.cleandoc(documentation)

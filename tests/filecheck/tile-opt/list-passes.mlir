@@ -6,6 +6,8 @@
 // CHECK-EMPTY:
 // CHECK-NEXT:   It has an option of every type.
 // CHECK-NEXT:     count: an integer; default 1
+// CHECK-NEXT:       How often nothing is changed.
+// CHECK-NEXT:     ratio: a number; default 0.5
 // CHECK:          level: one of 'low', 'high'; default low
 // CHECK:      test-needy
 // CHECK-NEXT:   Has an option that must be given.

@@ -40,6 +40,7 @@ class TestNothingPass(ModulePass):
     name = "test-nothing"
 
     count: int = 1
+    """How often nothing is changed."""
     ratio: float = 0.5
     text: str = ""
     flag: bool = False
