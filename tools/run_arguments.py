@@ -1,0 +1,135 @@
+"""The command line of `tile-run`. Imports neither IR nor simulator, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..support.diagnostics import TileError
+from .command_line import CommandLine
+
+DESCRIPTION = """\
+Executes a package that tile-compile wrote, from the package alone, on a functional simulator of the chip.
+"""
+
+EPILOG = """\
+examples:
+  tile-run out/ --input image.npy                           print a summary of the outputs
+  tile-run out/ --input x=image.npy -o result.npz           keep them
+  tile-run out/ --input digits.npz:x --batch --argmax       classify many samples
+  tile-run out/ --input digits.npz:x --batch --labels digits.npz:y      ... and count the right ones
+  tile-run out/ --random 0 --check --model model.onnx       compare with onnxruntime on random data
+
+Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 an error in the input or a failed check,
+70 an error in tile.
+"""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What one run of `tile-run` is asked to do. None of it affects the package."""
+
+    package: Path
+    inputs: tuple[str, ...]
+    random: int | None
+    batch: bool
+    limit: int | None
+
+    output: Path | None
+    output_dir: Path | None
+    argmax: bool
+    labels: str | None
+
+    check: bool
+    model: Path | None
+    tolerance: float
+    poison: bool
+
+    json: bool
+    quiet: bool
+    verbose: bool
+
+
+def parse_arguments(arguments: Sequence[str]) -> RunOptions:
+    """The options that the arguments ask for; a TileError for what makes no sense."""
+    options = RunOptions(**vars(_parser().parse(arguments)))
+    if options.check and options.model is None:
+        raise TileError("--check", "needs the model to compare with", "add --model FILE.onnx")
+    if options.model is not None and not options.check:
+        raise TileError("--model", "is only used with --check", "add --check")
+    if options.inputs and options.random is not None:
+        raise TileError("--random", "and --input exclude each other", "remove one")
+    if options.output is not None and options.output_dir is not None:
+        raise TileError("--output-dir", "and -o exclude each other", "remove one")
+    if options.limit is not None and not options.batch:
+        raise TileError("--limit", "is only used with --batch", "add --batch")
+    return options
+
+
+def _parser() -> CommandLine:
+    parser = CommandLine("tile-run", DESCRIPTION)
+    parser.epilog = EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("package", type=Path, metavar="PACKAGE", help="a directory or .tilepkg file")
+    _add_inputs(parser)
+    _add_outputs(parser)
+    _add_check(parser)
+    parser.add_argument("--quiet", "-q", action="store_true", help="print no progress and no summary")
+    parser.add_argument("--verbose", "-v", action="store_true", help="say what is done; tracebacks for errors in tile")
+    return parser
+
+
+def _add_inputs(parser: CommandLine) -> None:
+    group = parser.add_argument_group("inputs")
+    group.add_argument(
+        "--input",
+        "-i",
+        dest="inputs",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE[:KEY]",
+        help="an .npy file, or an array of an .npz file; NAME may be left out when there is one input, KEY when the "
+        "file has one array or one called like the input",
+    )
+    group.add_argument("--random", type=int, metavar="SEED", help="random inputs, from a standard normal distribution")
+    group.add_argument("--batch", action="store_true", help="the inputs' leading axis counts samples; run each")
+    group.add_argument("--limit", type=_positive, metavar="N", help="run only the first N samples")
+
+
+def _add_outputs(parser: CommandLine) -> None:
+    group = parser.add_argument_group("outputs")
+    group.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the outputs: .npz, or .npy if one")
+    group.add_argument("--output-dir", type=Path, metavar="DIR", help="write each output to DIR/NAME.npy")
+    group.add_argument("--argmax", action="store_true", help="print the index of the greatest element, per sample")
+    group.add_argument("--labels", metavar="FILE[:KEY]", help="right answers, per sample: print how many agree")
+    group.add_argument("--json", action="store_true", help="print results as one JSON object")
+
+
+def _add_check(parser: CommandLine) -> None:
+    group = parser.add_argument_group("check")
+    group.add_argument("--check", action="store_true", help="compare with onnxruntime; exit 1 if too far apart")
+    group.add_argument("--model", type=Path, metavar="FILE.onnx", help="the model that the package was compiled from")
+    group.add_argument(
+        "--tolerance",
+        type=_fraction,
+        default=1e-3,
+        metavar="T",
+        help="greatest allowed error, relative to the range of the output (default 1e-3)",
+    )
+    group.add_argument("--poison", action="store_true", help="memory that was never written reads as NaN, not as 0")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
+    return value
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be 0 or more, not {text}")
+    return value

@@ -1,0 +1,95 @@
+"""One run of `tile-run`, from options to results."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..codegen.package import Package, package_digest, read_package
+from ..simulators.functional import FunctionalSimulator
+from ..support.diagnostics import TileError
+from .run_arguments import RunOptions
+from .run_check import output_errors, reference_outputs
+from .run_report import RunReport, print_report
+from .run_tensors import random_inputs, read_array, read_inputs, write_output_files, write_outputs
+
+Array = npt.NDArray[Any]
+
+
+class RunDriver:
+    """Loads, executes, checks, writes and reports."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self.options = options
+
+    def run(self) -> int:
+        """The exit code: 1 if the check fails."""
+        options = self.options
+        package = read_package(options.package)
+        if options.verbose:
+            self._say(f"package {package_digest(options.package)}, {len(package.program.columns)} instructions")
+        inputs = self._inputs(package)
+        outputs = self._execute(package, inputs)
+        report = self._report(package, inputs, outputs)
+        if options.output is not None:
+            write_outputs(outputs, options.output)
+        if options.output_dir is not None:
+            write_output_files(outputs, options.output_dir)
+        print_report(report, options)
+        return 0 if report.passed is not False else 1
+
+    def _inputs(self, package: Package) -> dict[str, Array]:
+        options = self.options
+        if options.random is not None:
+            return random_inputs(options.random, package.inputs, (options.limit or 1) if options.batch else None)
+        found = read_inputs(options.inputs, package.inputs, options.batch)
+        return {name: array[: options.limit] for name, array in found.items()} if options.batch else found
+
+    def _execute(self, package: Package, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        simulator = FunctionalSimulator(package, poison=self.options.poison)
+        shows = sys.stderr.isatty() and not self.options.quiet
+        start = time.perf_counter()
+        outputs = simulator.run(inputs, _show_progress if shows else None)
+        if shows:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        if self.options.verbose:
+            self._say(f"executed in {time.perf_counter() - start:.2f} s")
+        return outputs
+
+    def _report(self, package: Package, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> RunReport:
+        options = self.options
+        report = RunReport(outputs, options.batch)
+        if options.check:
+            assert options.model is not None
+            reference = reference_outputs(package, options.model, inputs, options.batch)
+            report.errors = output_errors(outputs, reference)
+            report.passed = all(error.relative <= options.tolerance for error in report.errors)
+            report.reference_predictions = _predictions(next(iter(reference.values())), options.batch)
+        if options.argmax or options.labels is not None:
+            report.predictions = _predictions(next(iter(outputs.values())), options.batch)
+        if options.labels is not None:
+            report.labels = self._labels(options.labels, len(report.predictions))
+        return report
+
+    def _labels(self, argument: str, count: int) -> list[int]:
+        labels = read_array(argument).reshape(-1)
+        if len(labels) < count:
+            raise TileError(f"--labels {argument}", f"has {len(labels)} labels for {count} samples")
+        return [int(label) for label in labels[:count]]
+
+    def _say(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+
+def _predictions(output: Array, batch: bool) -> list[int]:
+    rows = output.reshape(len(output) if batch else 1, -1)
+    return [int(index) for index in np.argmax(rows, axis=1)]
+
+
+def _show_progress(done: int, total: int) -> None:
+    print(f"\r{100 * done // max(total, 1):3d} %", end="", file=sys.stderr, flush=True)

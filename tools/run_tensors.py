@@ -1,0 +1,137 @@
+"""Arrays from and to numpy's files, as the command line of `tile-run` names them."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..codegen.arrays_file import ArraysWriter
+from ..codegen.memory_image import TensorLayout
+from ..support.diagnostics import TileError
+from ..support.files import atomic_file
+from ..support.source import choices, suggestion
+
+Array = npt.NDArray[Any]
+
+
+def read_inputs(arguments: Sequence[str], layouts: Sequence[TensorLayout], batch: bool) -> dict[str, Array]:
+    """The inputs by name, from `[NAME=]FILE[:KEY]`, in the shapes that the simulator takes."""
+    names = [layout.name for layout in layouts]
+    found: dict[str, Array] = {}
+    for argument in arguments:
+        name, file = _split_name(argument, names)
+        if name in found:
+            raise TileError(f"--input {argument}", f"input '{name}' is given twice")
+        found[name] = read_array(file, name)
+    if missing := [name for name in names if name not in found]:
+        raise TileError(
+            "--input", f"nothing is given for {choices(missing)}", "add --input NAME=FILE, or --random SEED"
+        )
+    return {layout.name: _shaped(found[layout.name], layout, batch) for layout in layouts}
+
+
+def random_inputs(seed: int, layouts: Sequence[TensorLayout], samples: int | None) -> dict[str, Array]:
+    """Standard normal values in the type of each input; with ``samples``, so many of each."""
+    generator = np.random.default_rng(abs(seed))
+    leading = () if samples is None else (samples,)
+    return {
+        layout.name: generator.standard_normal((*leading, *layout.shape)).astype(layout.dtype) for layout in layouts
+    }
+
+
+def read_array(argument: str, preferred_key: str = "") -> Array:
+    """The numeric array that `FILE[:KEY]` names."""
+    path, key = _split_key(argument)
+    try:
+        content: Any = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise TileError(str(path), "does not exist") from None
+    except OSError as error:
+        raise TileError(str(path), f"cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile, MemoryError, SyntaxError):
+        raise TileError(str(path), "is no .npy or .npz file of numbers", "write it with numpy.save") from None
+    array: Array = _member(path, content, key, preferred_key) if hasattr(content, "files") else content
+    if array.dtype.kind not in "fiub":
+        raise TileError(argument, f"holds elements of type {array.dtype}", "store numbers")
+    return array
+
+
+def _split_name(argument: str, names: Sequence[str]) -> tuple[str, str]:
+    name, equals, file = argument.partition("=")
+    if equals and name in names:
+        return name, file
+    if equals and not Path(argument).exists():
+        remedy = suggestion(name, names) or f"it has {choices(names)}"
+        raise TileError(f"--input {argument}", f"the package has no input '{name}'", remedy)
+    if len(names) != 1:
+        raise TileError(f"--input {argument}", f"the package has inputs {choices(names)}", "say which: NAME=FILE")
+    return names[0], argument
+
+
+def _split_key(argument: str) -> tuple[Path, str]:
+    file, colon, key = argument.rpartition(":")
+    if colon and file.endswith(".npz"):
+        return Path(file), key
+    return Path(argument), ""
+
+
+def _member(path: Path, content: Mapping[str, Array], key: str, preferred_key: str) -> Array:
+    keys = list(content)
+    chosen = key or (keys[0] if len(keys) == 1 else preferred_key)
+    if chosen not in keys:
+        what = f"has no array '{chosen}'" if chosen else "has several arrays"
+        raise TileError(str(path), what, f"it has {choices(keys)}; name one: {path}:KEY")
+    try:
+        return content[chosen]
+    except (ValueError, EOFError, zipfile.BadZipFile, MemoryError, OSError, SyntaxError) as error:
+        raise TileError(f"{path}:{chosen}", f"cannot be read: {str(error).splitlines()[0]}") from None
+
+
+def _shaped(array: Array, layout: TensorLayout, batch: bool) -> Array:
+    """The array with its layout's shape, behind an axis of samples if there are many; a 1 in front may be left out."""
+    leading, shape = ((len(array),), array.shape[1:]) if batch and array.ndim else ((), array.shape)
+    accepted = [layout.shape]
+    if layout.shape[:1] == (1,):
+        accepted.append(layout.shape[1:])
+    if shape in accepted:
+        return array.reshape(*leading, *layout.shape)
+    remedy = f"give it {list(layout.shape)}"
+    if not batch and array.shape[1:] in accepted:
+        remedy = "add --batch to run each of the samples"
+    elif batch:
+        remedy = f"give it [N, {', '.join(map(str, accepted[-1]))}]"
+    raise TileError(f"input '{layout.name}'", f"has shape {list(array.shape)}", remedy)
+
+
+def write_outputs(outputs: Mapping[str, Array], path: Path) -> None:
+    """Writes all outputs to one file: `.npz`, or `.npy` if there is one output."""
+    if path.suffix == ".npz":
+        with atomic_file(path) as temporary, temporary.open("wb") as file:
+            writer = ArraysWriter(file)
+            for name, array in outputs.items():
+                writer.add(name, array)
+            writer.close()
+    elif path.suffix == ".npy" and len(outputs) == 1:
+        _write_npy(path, next(iter(outputs.values())))
+    else:
+        raise TileError(str(path), f"cannot hold {len(outputs)} outputs", "name an .npz file, or an .npy file for one")
+
+
+def write_output_files(outputs: Mapping[str, Array], folder: Path) -> None:
+    """Writes each output to its own `.npy` file; characters that no file name should have become `_`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, array in outputs.items():
+        safe = (
+            "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name).lstrip(".") or "output"
+        )
+        _write_npy(folder / f"{safe}.npy", array)
+
+
+def _write_npy(path: Path, array: Array) -> None:
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        np.save(file, array, allow_pickle=False)

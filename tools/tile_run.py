@@ -1,0 +1,27 @@
+"""`tile-run`: executes a compiled package on real data, and compares the result with onnxruntime if asked."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from .session import run_tool
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code of `tile-run` for the arguments, by default those of the command line."""
+    return run_tool("tile-run", _run, arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    from .run_arguments import parse_arguments
+
+    options = parse_arguments(arguments)
+
+    from .run_driver import RunDriver
+
+    return RunDriver(options).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
