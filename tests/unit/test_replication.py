@@ -81,6 +81,73 @@ def test_more_cores_are_not_slower(problem: list[Layer], spare: int) -> None:
     assert allocate(problem, cores + spare, 4).bottleneck_cycles <= allocate(problem, cores, 4).bottleneck_cycles
 
 
+@settings(deadline=None)
+@given(layers(), st.integers(0, 12))
+def test_sharing_is_never_slower(problem: list[Layer], spare: int) -> None:
+    cores = sum(layer.spreads[0].parts for layer in problem) + spare
+    shared = allocate(problem, cores, 4, share=True)
+    assert validate_allocation(problem, shared, cores, 4) == []
+    assert shared.bottleneck_cycles <= allocate(problem, cores, 4).bottleneck_cycles
+
+
+def least_shared_bottleneck(problem: list[Layer], cores: int, arrays_per_core: int) -> int:
+    """By trying every choice of every layer, and every packing of their parts."""
+    best = 1 << 60
+
+    def pack(parts: list[tuple[int, int]], load: list[int], free: list[int]) -> int:
+        if max(load) >= best:
+            return best
+        if not parts:
+            return max(load)
+        (cycles, arrays), found = parts[0], best
+        for core in range(cores):
+            if free[core] >= arrays:
+                more = [*load[:core], load[core] + cycles, *load[core + 1 :]]
+                less = [*free[:core], free[core] - arrays, *free[core + 1 :]]
+                found = min(found, pack(parts[1:], more, less))
+        return found
+
+    options = (
+        [Choice(replicas, spread) for replicas in range(1, layer.rows + 1) for spread in range(len(layer.spreads))]
+        for layer in problem
+    )
+    for choices in itertools.product(*options):
+        pairs = list(zip(problem, choices, strict=True))
+        parts = [
+            (layer.cycles(choice), layer.spreads[choice.spread].part_arrays)
+            for layer, choice in pairs
+            for _ in range(layer.cores(choice))
+        ]
+        if sum(arrays for _, arrays in parts) <= cores * arrays_per_core:
+            best = min(best, pack(sorted(parts, reverse=True), [0] * cores, [arrays_per_core] * cores))
+    return best
+
+
+def test_shared_cores_are_near_the_optimum() -> None:
+    ratios: list[float] = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        problem = [
+            Layer.grid(
+                str(number),
+                rows=int(rng.integers(1, 4)),
+                windows_per_row=int(rng.integers(1, 9)),
+                slices=int(rng.integers(1, 4)),
+                tiles=int(rng.integers(1, 3)),
+                arrays_per_core=5,
+                mvm_cycles=mvm_cycles,
+            )
+            for number in range(3)
+        ]
+        if sum(layer.arrays for layer in problem) <= 10:
+            got = allocate(problem, 2, 5).bottleneck_cycles
+            ratios.append(got / least_shared_bottleneck(problem, 2, 5))
+    assert len(ratios) > 15
+    assert min(ratios) >= 1
+    assert max(ratios) <= 1.25
+    assert np.mean(ratios) <= 1.05
+
+
 def test_rest_goes_to_the_next_slowest_layer() -> None:
     problem = [Layer("stuck", 1, 1, (Spread(1, 100, 1),)), Layer("b", 8, 1, (Spread(1, 10, 1),))]
     allocation = allocate(problem, 4, 1)
