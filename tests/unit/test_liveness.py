@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilec.analysis.liveness import (
     Buffers,
@@ -53,6 +53,7 @@ def optimum(buffers: Buffers) -> int:
     return best
 
 
+@settings(deadline=None)
 @given(problems())
 def test_plan_is_valid_and_between_its_bounds(buffers: Buffers) -> None:
     plan = plan_memory(buffers, PLENTY)
@@ -62,6 +63,7 @@ def test_plan_is_valid_and_between_its_bounds(buffers: Buffers) -> None:
         assert plan.lower_bound >= live_bytes(buffers)[1].max()
 
 
+@settings(deadline=None)
 @given(problems(most=6))
 def test_plan_is_near_the_optimum(buffers: Buffers) -> None:
     alone = Buffers.build(buffers.size, buffers.first, buffers.last, buffers.alignment)
@@ -78,6 +80,7 @@ def _plan_hard(buffers: Buffers) -> MemoryPlan:
         return error.plan
 
 
+@settings(deadline=None)
 @given(problems(), st.integers(0, 2**32))
 def test_the_two_overlap_tests_agree(buffers: Buffers, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -91,6 +94,7 @@ def test_the_two_overlap_tests_agree(buffers: Buffers, seed: int) -> None:
     assert (overlap_pairwise(buffers, address) is None) == (overlap_sweep(buffers, address) is None)
 
 
+@settings(deadline=None)
 @given(problems())
 def test_plan_is_deterministic_and_ignores_time_between_events(buffers: Buffers) -> None:
     stretched = Buffers.build(buffers.size, buffers.first * 7, buffers.last * 7, buffers.alignment, buffers.group)
@@ -100,6 +104,7 @@ def test_plan_is_deterministic_and_ignores_time_between_events(buffers: Buffers)
     assert plan_memory(stretched, PLENTY).lower_bound == plan_memory(buffers, PLENTY).lower_bound
 
 
+@settings(deadline=None)
 @given(problems())
 def test_live_bytes_are_sums_over_live_buffers(buffers: Buffers) -> None:
     steps, live = live_bytes(buffers)

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilec.analysis.message_order import (
     RECEIVE,
@@ -44,6 +44,7 @@ def random_lists(draw: st.DrawFn) -> MessageLists:
     return MessageLists(good.first, good.kind[order], good.peer[order], 0 * good.size)
 
 
+@settings(deadline=None)
 @given(random_lists())
 def test_cycle_check_and_execution_agree(program: MessageLists) -> None:
     report = check_rendezvous(program)
@@ -57,6 +58,7 @@ def test_cycle_check_and_execution_agree(program: MessageLists) -> None:
             assert program.peer[program.first[core] + index] == peer
 
 
+@settings(deadline=None)
 @given(st.integers(1, 8), st.integers(0, 60), st.integers(0, 2**32))
 def test_lists_from_one_order_never_deadlock(cores: int, count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

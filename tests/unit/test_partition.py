@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilec.analysis.partition import balanced_cuts, minimum_parts, partition, validate_partition
 
@@ -15,6 +15,7 @@ def mvm_cycles(arrays: int) -> int:
     return 100 + 7 * arrays
 
 
+@settings(deadline=None)
 @given(
     st.integers(1, 80), st.integers(1, 80), st.integers(1, 9), st.integers(1, 9), st.integers(1, 12), st.integers(0, 30)
 )
@@ -36,6 +37,7 @@ def test_dense_partition_is_valid_and_its_cuts_are_best(
     assert (int(result.part_cycles(mvm_cycles).max()), result.part_count) == best
 
 
+@settings(deadline=None)
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 12), st.integers(1, 20), st.booleans())
 def test_diagonal_blocks_hold_every_weight_once(
     blocks: int, block_rows: int, block_columns: int, arrays_per_core: int, cut: bool
@@ -49,6 +51,7 @@ def test_diagonal_blocks_hold_every_weight_once(
     assert validate_partition(result, k, n, occupancy=occupancy, pieces=edges, **limits) == []
 
 
+@settings(deadline=None)
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 6), st.integers(0, 2**32), st.integers(0, 9))
 def test_arrays_without_weights_do_not_exist(k: int, n: int, arrays_per_core: int, seed: int, extra: int) -> None:
     rng = np.random.default_rng(seed)
@@ -63,6 +66,7 @@ def test_arrays_without_weights_do_not_exist(k: int, n: int, arrays_per_core: in
         assert occupancy[top:bottom, left:right].any()
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(1, 12))
 def test_slices_stay_within_pieces(pieces: list[int], rows: int) -> None:
     k = sum(pieces)
@@ -71,6 +75,7 @@ def test_slices_stay_within_pieces(pieces: list[int], rows: int) -> None:
     assert len(result.slice_rows) == sum(-(-piece // rows) for piece in pieces)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 50), st.integers(1, 20))
 def test_balanced_cuts(count: int, parts: int) -> None:
     expected = [len(chunk) for chunk in np.array_split(np.arange(count), parts)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilec.analysis.peft import (
     INFEASIBLE,
@@ -116,17 +116,20 @@ def test_rank_may_rise_along_an_edge() -> None:
     assert schedule_peft(graph).order.tolist() == [0, 1, 2]
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_oct_equals_the_published_recursion(graph: TaskGraph) -> None:
     assert np.array_equal(optimistic_cost_table(graph), naive_oct(graph))
 
 
+@settings(deadline=None)
 @given(graphs(least_cost=1))
 def test_schedule_equals_the_published_loop(graph: TaskGraph) -> None:
     schedule = schedule_peft(graph)
     assert (schedule.core.tolist(), schedule.start.tolist(), schedule.order.tolist()) == naive_schedule(graph)
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_schedule_is_valid_and_above_its_lower_bounds(graph: TaskGraph) -> None:
     schedule = schedule_peft(graph)
@@ -139,6 +142,7 @@ def test_schedule_is_valid_and_above_its_lower_bounds(graph: TaskGraph) -> None:
     assert schedule.makespan * graph.core_count >= least.sum()
 
 
+@settings(deadline=None)
 @given(graphs(), st.integers(0, 2**32))
 def test_order_of_the_edges_does_not_matter(graph: TaskGraph, seed: int) -> None:
     edges = np.random.default_rng(seed).permutation(np.column_stack((graph.src, graph.dst, graph.comm)))
@@ -147,6 +151,7 @@ def test_order_of_the_edges_does_not_matter(graph: TaskGraph, seed: int) -> None
         assert np.array_equal(getattr(first, name), getattr(second, name))
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_on_equal_cores_the_oct_ignores_communication(graph: TaskGraph) -> None:
     cost = np.repeat(graph.cost.min(axis=1, keepdims=True), graph.core_count, axis=1)
@@ -157,6 +162,7 @@ def test_on_equal_cores_the_oct_ignores_communication(graph: TaskGraph) -> None:
     assert (table == table[:, :1]).all()
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_levels_are_heights(graph: TaskGraph) -> None:
     height = np.zeros(graph.task_count, dtype=np.int64)
@@ -166,6 +172,7 @@ def test_levels_are_heights(graph: TaskGraph) -> None:
     assert [level.tolist() for level in levels(graph)] == expected
 
 
+@settings(deadline=None)
 @given(graphs(), st.integers(1, 4))
 def test_capacity_is_respected_or_refused(graph: TaskGraph, arrays: int) -> None:
     rng = np.random.default_rng(graph.task_count)

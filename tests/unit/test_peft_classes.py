@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilec.analysis.peft import INFEASIBLE, Ints, TaskGraph, optimistic_cost_table
 from tilec.analysis.peft_classes import (
@@ -49,6 +49,7 @@ def convolutions(layers: int, side: int, cores: int) -> tuple[Ints, Ints, Ints]:
     return np.repeat(np.arange(layers), side * side), rows, np.concatenate(edges)
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_quotient_has_the_same_optimistic_cost_table(graph: TaskGraph) -> None:
     classes = quotient(graph)
@@ -56,6 +57,7 @@ def test_quotient_has_the_same_optimistic_cost_table(graph: TaskGraph) -> None:
     assert np.array_equal(optimistic_cost_table(classes.graph)[classes.of_task], optimistic_cost_table(graph))
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_quotient_is_coarsest(graph: TaskGraph) -> None:
     """No two classes could be merged: their rows or their successors differ."""
@@ -71,6 +73,7 @@ def test_quotient_is_coarsest(graph: TaskGraph) -> None:
     assert len(signatures) == classes.task_count
 
 
+@settings(deadline=None)
 @given(graphs(), st.integers(0, 2**32))
 def test_classes_do_not_depend_on_the_order_of_edges(graph: TaskGraph, seed: int) -> None:
     edges = np.random.default_rng(seed).permutation(np.column_stack((graph.src, graph.dst, graph.comm)))
@@ -98,6 +101,7 @@ def test_validator_finds_each_kind_of_fault() -> None:
     assert validate_classes(graph, wrong) == ["task 2 does not cost what its class 2 costs"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 9)), min_size=1), st.integers(0, 60))
 def test_lane_equals_the_loop(instances: list[tuple[int, int]], available: int) -> None:
     expected: list[int] = []
@@ -115,6 +119,7 @@ def test_lanes_run_side_by_side() -> None:
     assert lane_finish(np.zeros(0, dtype=np.int64), 3).tolist() == []
 
 
+@settings(deadline=None)
 @given(st.integers(0, 40), st.integers(1, 9))
 def test_lanes_share_all_instances(count: int, lanes: int) -> None:
     for split in (strided_lanes, block_lanes):
@@ -124,6 +129,7 @@ def test_lanes_share_all_instances(count: int, lanes: int) -> None:
         assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
+@settings(deadline=None)
 @given(
     st.integers(0, 60),
     st.integers(0, 30),

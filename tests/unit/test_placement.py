@@ -43,6 +43,7 @@ def test_placement_is_valid_and_no_swap_improves_it(problem: tuple[Ints, Ints]) 
     assert np.array_equal(place, place_cores(traffic, hops))
 
 
+@settings(deadline=None)
 @given(problems(most=3), st.integers(0, 2**32))
 def test_savings_are_differences_of_costs(problem: tuple[Ints, Ints], seed: int) -> None:
     traffic, hops = problem
