@@ -172,6 +172,10 @@ class _Builder:
                 check_size(_where(self.model, proto), "its result", shape_of(result), dtype)
 
         arrays = self._folded(ops)
+        if arrays is not None or foldable:
+            # What is not inserted must not count as a reader of what it reads.
+            for op in reversed(ops):
+                op.erase()
         if arrays is not None:
             self.constants.update(zip(proto.output, arrays, strict=False))
             return
