@@ -26,6 +26,7 @@ from .ops import (
     TransferOp,
     YieldOp,
     buffer_type,
+    integer,
     shape_of,
 )
 
@@ -50,6 +51,7 @@ __all__ = [
     "TransferOp",
     "YieldOp",
     "buffer_type",
+    "integer",
     "shape_of",
 ]
 

@@ -110,6 +110,9 @@ class EndOp(IRDLOperation):
 class ProgramOp(IRDLOperation):
     """The program of the chip: what is in global memory, what each core does, and how data moves between them.
 
+    `pim-plan-memory` adds the rows of zeros, a table `i64[N, 3]` of core, address and bytes, and the bytes of local
+    memory that each core uses.
+
     ```mlir
     pim.program {
       %0 = pim.input "data" shape <i64[4] [1, 3, 4, 4]> : tensor<4x4x3xf32>
@@ -118,9 +121,11 @@ class ProgramOp(IRDLOperation):
     """
 
     name = "pim.program"
+    zeros = opt_prop_def(ArrayAttr)
+    peak_bytes = opt_prop_def(ArrayAttr)
     body = region_def("single_block")
     traits = traits_def(IsolatedFromAbove(), NoTerminator())
-    assembly_format = "attr-dict-with-keyword $body"
+    assembly_format = "(`zeros` $zeros^)? (`peak` $peak_bytes^)? attr-dict-with-keyword $body"
 
     def __init__(self, body: Region) -> None:
         super().__init__(regions=[body])

@@ -84,6 +84,7 @@ class _BodyLowering:
             self._operands[argument] = Operand(mine, Access(0, 0, 0, channels), columns, channels)
 
     def finish(self) -> LoweredBody:
+        self._constants = {key: value for key, value in self._constants.items() if value.uses.get_length()}
         arguments = [*self._input_arguments, *self._constants.values(), *self._matrices.values()]
         block = Block(arg_types=[argument.type for argument in arguments])
         for stand_in, argument in zip(arguments, block.args, strict=True):

@@ -82,9 +82,8 @@ class _Conversion:
             case spat.ConstantOp() | ReturnOp():
                 pass
             case _:
-                raise TileError(
-                    f"node '{node_name(op) or op.name}'", f"{op.name} is not scheduled", "run the passes before this one"
-                )
+                where = f"node '{node_name(op) or op.name}'"
+                raise TileError(where, f"{op.name} is not scheduled", "run the passes before this one")
 
     def check_arrays(self) -> None:
         """Raises a TileError if a core holds more arrays than it has."""

@@ -1,0 +1,88 @@
+"""From a planned module to a package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from ..dialects import pim
+from ..lowering.target import Target as CompileTarget
+from ..lowering.target import target_of
+from ..support.diagnostics import TileError
+from .columns import Columns, Program, Target
+from .expansion import expand_program
+from .global_layout import GlobalLayout
+from .isa import Op
+from .manifest import Origin
+from .memory_image import F32, WeightTable
+from .package import Package
+from .register_allocation import allocate_registers
+
+
+def build_package(module: ModuleOp, model: Origin, options: Mapping[str, object]) -> Package:
+    """Generates the code of the module's `pim.program`. Raises TileError if it is not ready for that."""
+    target = target_of(module)
+    program = _program(module)
+    layout = GlobalLayout.of(program, target.element_bytes)
+    groups, weights = _array_groups(program, target)
+    return Package(
+        _generate(program, target, layout, groups),
+        weights,
+        layout.memory(),
+        tuple(layout.input_layouts(program)),
+        tuple(layout.output_layouts(program)),
+        Origin(target.machine.name, target.machine.digest()),
+        model,
+        options,
+    )
+
+
+def _program(module: ModuleOp) -> pim.ProgramOp:
+    for op in module.body.block.ops:
+        if isinstance(op, pim.ProgramOp):
+            return op
+    raise TileError("module", "it holds no pim.program", "run the whole pipeline, up to pim-plan-memory")
+
+
+def _generate(
+    program: pim.ProgramOp, target: CompileTarget, layout: GlobalLayout, groups: tuple[tuple[int, ...], ...]
+) -> Program:
+    table, nodes = expand_program(program, target, layout)
+    precision = target.precision
+    widths = Columns.of(Op.SETBW, a=precision.input_bits, b=precision.output_bits)
+    code = allocate_registers(table.in_order(), widths)
+    core_start = np.searchsorted(code.core, np.arange(len(groups) + 1)).astype(np.int64)
+    facts = Target(
+        target.machine.array_rows,
+        target.array_columns,
+        target.machine.arrays_per_core,
+        target.machine.local_memory_bytes,
+        target.element_bytes,
+    )
+    return Program(facts, code.columns, core_start, groups, code.node, nodes)
+
+
+def _array_groups(program: pim.ProgramOp, target: CompileTarget) -> tuple[tuple[tuple[int, ...], ...], WeightTable]:
+    """Of every core, the arrays of each group and the weights in them."""
+    arrays: list[dict[int, int]] = [{} for _ in range(target.machine.core_count)]
+    weights: list[dict[int, F32]] = [{} for _ in range(target.machine.core_count)]
+    for batch in program.body.block.ops:
+        if not isinstance(batch, pim.CoreBatchOp):
+            continue
+        matrices = dict(zip(batch.matrix_arguments, batch.matrices, strict=True))
+        for issue in batch.block.ops:
+            if not isinstance(issue, pim.IssueOp) or issue.matrix is None:
+                continue
+            source = matrices[issue.matrix].owner
+            assert isinstance(source, pim.MatrixOp)
+            assert issue.groups is not None, "convert-spat-to-pim numbers the array groups"
+            first = 0 if issue.matrix_row is None else issue.matrix_row.value.data
+            held = source.value.array[first : first + issue.size]
+            count = -(-held.shape[1] // target.array_columns)
+            for core, group in zip(batch.cores.array.tolist(), issue.groups.array.tolist(), strict=True):
+                arrays[core][group] = count
+                weights[core][group] = held
+    groups = tuple(tuple(core[group] for group in sorted(core)) for core in arrays)
+    return groups, WeightTable.from_groups([[core[group] for group in sorted(core)] for core in weights])

@@ -1,0 +1,282 @@
+"""From a planned `pim.program` to instructions: every op expands to columns, over all its lanes and repeats at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.ir import Operation, SSAValue
+
+from ..analysis.window import OUTSIDE
+from ..dialects import pim
+from ..dialects.location import node_name
+from ..dialects.pim import Access, IssueOp
+from ..dialects.tile import ArrayAttr
+from ..lowering.event_order import PROLOGUE, Phase, event_key
+from ..lowering.row_instances import producer_of
+from ..lowering.target import Target
+from ..support.diagnostics import TileError
+from .global_layout import GlobalLayout
+from .instruction_table import InstructionTable
+from .isa import Op
+
+I64 = npt.NDArray[np.int64]
+
+
+def expand_program(
+    program: pim.ProgramOp, target: Target, layout: GlobalLayout
+) -> tuple[InstructionTable, tuple[str, ...]]:
+    """The instructions of all cores in no particular order, and the node names that they refer to."""
+    expansion = _Expansion(program, target, layout)
+    for op in program.body.block.ops:
+        expansion.expand(op)
+    expansion.expand_zeros()
+    return InstructionTable.concat(expansion.parts), tuple(expansion.nodes)
+
+
+class _Expansion:
+    def __init__(self, program: pim.ProgramOp, target: Target, layout: GlobalLayout) -> None:
+        self._program = program
+        self._target = target
+        self._bytes = target.element_bytes
+        self._layout = layout
+        self._rows: dict[SSAValue, _RowAddresses] = {}
+        self._constants: dict[SSAValue, _CoreAddresses] = {}
+        self._zeros = _CoreAddresses(program.zeros.array[:, :2]) if program.zeros is not None else None
+        self._messages = 0
+        self._prologue = 0
+        self.nodes: dict[str, int] = {}
+        self.parts: list[InstructionTable] = []
+
+    def expand(self, op: Operation) -> None:
+        match op:
+            case pim.RowsOp():
+                self._rows[op.result] = _RowAddresses(op, self._bytes)
+                self._fill_ring(op)
+            case pim.ConstantRowsOp():
+                self._load_constant(op)
+            case pim.LoadOp():
+                self._load(op)
+            case pim.TransferOp():
+                self._transfer(op)
+            case pim.OutputOp():
+                self._store(op)
+            case pim.CoreBatchOp():
+                self._batch(op)
+            case _:
+                pass
+
+    def expand_zeros(self) -> None:
+        """The rows of zeros, first of all."""
+        if self._program.zeros is not None:
+            core, address, size = self._program.zeros.array.T
+            self._emit(Op.LLDI, self._program, core=core, key=PROLOGUE, place=-1, dest=address, a=size)
+
+    # Rows
+
+    def _fill_ring(self, op: pim.RowsOp) -> None:
+        """Zeros all over a ring whose rows have columns of zeros beside them, before its first row comes."""
+        if any(op.pads) and op.rings is not None:
+            core, address, size, first = op.rings.array.T
+            key = event_key(first // len(Phase), Phase.FILL)
+            self._emit(Op.LLDI, op, core=core, key=key, place=0, dest=address, a=size)
+
+    def _load_constant(self, op: pim.ConstantRowsOp) -> None:
+        table = _planned(op, op.instances)
+        self._constants[op.result] = _CoreAddresses(table)
+        source = op.source.owner
+        assert isinstance(source, pim.ConstantOp)
+        core, address = table.T
+        size = source.value.size * self._bytes
+        place = self._next_prologue()
+        where = self._layout.constants[source.value]
+        self._emit(Op.LD, op, core=core, key=PROLOGUE, place=place, dest=address, source=where, a=size)
+        total = int(np.prod(pim.shape_of(op.result))) * self._bytes
+        while size < total:  # each copy doubles what is there
+            copied = min(size, total - size)
+            place = self._next_prologue()
+            self._emit(Op.LMV, op, core=core, key=PROLOGUE, place=place, dest=address + size, source=address, a=copied)
+            size += copied
+
+    def _load(self, op: pim.LoadOp) -> None:
+        assert op.dest is not None
+        row, core, step = op.rows.array.T
+        addresses = self._rows[op.dest]
+        source = self._layout.tensors[op.source] + row * addresses.row_bytes
+        key = event_key(step, Phase.LOAD)
+        self._emit(
+            Op.LD,
+            op,
+            core=core,
+            key=key,
+            place=np.arange(len(row)) + self._next_messages(len(row)),
+            dest=addresses.at(core, row),
+            source=source,
+            a=addresses.row_bytes,
+        )
+
+    def _transfer(self, op: pim.TransferOp) -> None:
+        row, source, target, step = op.messages.array.T
+        addresses = self._rows[op.source]
+        key = event_key(step, Phase.MESSAGE)
+        place = np.arange(len(row)) + self._next_messages(len(row))
+        size = addresses.row_bytes
+        self._emit(Op.SEND, op, core=source, key=key, place=place, source=addresses.at(source, row), a=size, b=target)
+        self._emit(Op.RECV, op, core=target, key=key, place=place, dest=addresses.at(target, row), a=size, b=source)
+
+    def _store(self, op: pim.OutputOp) -> None:
+        for index, value in enumerate(op.values):
+            rows = value.owner
+            assert isinstance(rows, pim.RowsOp)
+            batch = producer_of(rows)
+            if batch is None:
+                raise TileError(
+                    f"output '{op.output_name.data}'", "it is an input of the network", "remove it from the model"
+                )
+            lane = np.arange(batch.lane_count)
+            addresses = self._rows[value]
+            self._emit(
+                Op.ST,
+                op,
+                core=batch.lane_cores,
+                key=event_key(batch.steps.array, Phase.STORE),
+                place=lane + self._next_messages(len(lane)),
+                dest=self._layout.outputs[op.output_name.data][index] + lane * addresses.row_bytes,
+                source=addresses.at(batch.lane_cores, lane),
+                a=addresses.row_bytes,
+            )
+
+    # Batches
+
+    def _batch(self, op: pim.CoreBatchOp) -> None:
+        buffers = self._buffers(op)
+        place = 0
+        for chain in _chains(op):
+            repeat = chain[0].count
+            for turn, issue in enumerate(chain):
+                self._issue(op, issue, buffers, place + turn + np.arange(issue.count) * len(chain))
+            place += repeat * len(chain)
+
+    def _issue(self, op: pim.CoreBatchOp, issue: IssueOp, buffers: dict[SSAValue, I64], place: I64) -> None:
+        core = op.lane_cores[:, None]
+        key = event_key(op.steps.array, Phase.COMPUTE)[:, None]
+        sources = [self._addresses(buffers[value], access, issue.count) for value, access in issue.reads]
+        dest = self._addresses(buffers[issue.dest], issue.dest_access.data, issue.count)
+        operands = dict(zip(("source", "second"), sources, strict=False))
+        a: int = issue.size
+        b: npt.ArrayLike = 0
+        match issue.opcode:
+            case Op.MVMUL:
+                groups = _planned(issue, issue.groups)
+                a = self._target.precision.weight_bits
+                b = groups[np.arange(op.lane_count) % op.replica_count][:, None]
+            case Op.LMV:
+                a = issue.size * self._bytes
+            case Op.LLDI:
+                a, b = issue.size * self._bytes, 0 if issue.immediate is None else issue.immediate.value.data
+            case _:
+                pass
+        self._emit(issue.opcode, issue, core=core, key=key, place=place, dest=dest, a=a, b=b, **operands)
+
+    def _addresses(self, rows: I64, access: Access, repeat: int) -> I64:
+        """Addresses [lanes, repeat] of an access to a buffer whose rows start at ``rows`` [lanes, rows]."""
+        index = np.arange(repeat)
+        return rows[:, access.row + index * access.row_step] + (access.start + index * access.step) * self._bytes
+
+    def _buffers(self, op: pim.CoreBatchOp) -> dict[SSAValue, I64]:
+        """Where each row of each buffer of a body starts, for every lane: [lanes, rows]."""
+        cores = op.lane_cores
+        found: dict[SSAValue, I64] = {}
+        for index, (value, argument) in enumerate(zip(op.inputs, op.input_arguments, strict=True)):
+            found[argument] = self._input(op, index, value)
+        for value, argument in zip(op.constants, op.constant_arguments, strict=True):
+            found[argument] = self._constants[value].at(cores)[:, None]
+        for value, argument in zip(op.outs, op.out_arguments, strict=True):
+            found[argument] = self._rows[value].at(cores, np.arange(op.lane_count))[:, None]
+        for alloc in op.block.ops:
+            if isinstance(alloc, pim.AllocOp):
+                table = _planned(alloc, alloc.addresses)
+                found[alloc.result] = _CoreAddresses(table).at(cores)[:, None]
+        return found
+
+    def _input(self, op: pim.CoreBatchOp, index: int, value: SSAValue) -> I64:
+        rows = op.input_rows(index)
+        core = np.broadcast_to(op.lane_cores[:, None], rows.shape)
+        if value in self._constants:
+            row_bytes = int(np.prod(pim.shape_of(value)[1:])) * self._bytes
+            return self._constants[value].at(core) + rows * row_bytes
+        window = op.windows.data[index]
+        pad_left = 0 if isinstance(window, ArrayAttr) else window.data.pad_left  # pyright: ignore
+        inside = rows != OUTSIDE
+        addresses = np.empty(rows.shape, np.int64)
+        addresses[inside] = self._rows[value].at(core[inside], rows[inside], pad_left)
+        if not inside.all():
+            assert self._zeros is not None, "a window reaches beyond its image, and no row of zeros is planned"
+            addresses[~inside] = self._zeros.at(core[~inside])
+        return addresses
+
+    # Emission
+
+    def _emit(self, opcode: Op, op: Operation, **columns: npt.ArrayLike) -> None:
+        node = self.nodes.setdefault(node_name(op), len(self.nodes))
+        self.parts.append(InstructionTable.of(opcode, node=node, **columns))
+
+    def _next_messages(self, count: int) -> int:
+        """Numbers for ``count`` messages, loads or stores, in program order: they break ties within a step."""
+        self._messages += count
+        return self._messages - count
+
+    def _next_prologue(self) -> int:
+        self._prologue += 1
+        return self._prologue
+
+
+class _RowAddresses:
+    """The addresses of the instances of the rows of one tensor."""
+
+    def __init__(self, op: pim.RowsOp, element_bytes: int) -> None:
+        table = _planned(op, op.instances)
+        self._height, columns, self._channels = pim.shape_of(op.result)
+        self._place = table[:, 0] * self._height + table[:, 1]
+        self._address = table[:, 2]
+        self._left = op.pads[0]
+        self._bytes = element_bytes
+        self.row_bytes = columns * self._channels * element_bytes
+
+    def at(self, core: I64, row: I64, pad_left: int = 0) -> I64:
+        """Where the row starts on the core, ``pad_left`` of its columns of zeros included."""
+        place = core * self._height + row
+        position = np.minimum(np.searchsorted(self._place, place), len(self._place) - 1)
+        assert (self._place[position] == place).all(), "a row has no address on a core that uses it"
+        return self._address[position] + (self._left - pad_left) * self._channels * self._bytes
+
+
+class _CoreAddresses:
+    """One address for each of some cores."""
+
+    def __init__(self, table: I64) -> None:
+        self._core, self._address = table.T
+
+    def at(self, core: I64) -> I64:
+        position = np.minimum(np.searchsorted(self._core, core), len(self._core) - 1)
+        assert (self._core[position] == core).all(), "a buffer has no address on a core that uses it"
+        return self._address[position]
+
+
+def _chains(op: pim.CoreBatchOp) -> list[Sequence[IssueOp]]:
+    """The instructions of a body, those that run in turns together."""
+    chains: list[list[IssueOp]] = []
+    for issue in op.block.ops:
+        if isinstance(issue, IssueOp):
+            if issue.chained is not None and chains and chains[-1][0].count == issue.count:
+                chains[-1].append(issue)
+            else:
+                chains.append([issue])
+    return [*chains]
+
+
+def _planned(op: Operation, table: ArrayAttr | None) -> I64:
+    if table is None:
+        raise TileError(f"node '{node_name(op)}'", f"{op.name} has no address yet", "run pim-plan-memory first")
+    return table.array.astype(np.int64)

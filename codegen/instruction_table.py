@@ -1,0 +1,82 @@
+"""Instructions before registers: addresses in place of register numbers, and the place of each in its core's order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from .isa import Op
+
+I64 = npt.NDArray[np.int64]
+
+NO_ADDRESS = -1
+"""Stands for an operand that an instruction does not have."""
+
+
+@dataclass(frozen=True, eq=False)
+class InstructionTable:
+    """n instructions as columns; addresses in bytes, local except for the global side of ``ld`` and ``st``."""
+
+    core: npt.NDArray[np.int32]
+    key: I64
+    """The event that the instruction belongs to; see `lowering/event_order.py`."""
+    place: I64
+    """Order within the event."""
+    op: npt.NDArray[np.uint8]
+    dest: I64
+    source: I64
+    second: I64
+    a: npt.NDArray[np.int32]
+    b: npt.NDArray[np.int32]
+    node: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls,
+        op: Op,
+        *,
+        core: npt.ArrayLike,
+        key: npt.ArrayLike,
+        place: npt.ArrayLike,
+        node: int,
+        dest: npt.ArrayLike = NO_ADDRESS,
+        source: npt.ArrayLike = NO_ADDRESS,
+        second: npt.ArrayLike = NO_ADDRESS,
+        a: npt.ArrayLike = 0,
+        b: npt.ArrayLike = 0,
+    ) -> InstructionTable:
+        """Instructions of one opcode from numbers and arrays of any shapes that broadcast together."""
+        given = (core, key, place, int(op), dest, source, second, a, b, node)
+        columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(value)) for value in given))
+        return cls(*(column.reshape(-1).astype(kind) for column, kind in zip(columns, _TYPES, strict=True)))
+
+    @classmethod
+    def concat(cls, parts: Sequence[InstructionTable]) -> InstructionTable:
+        if not parts:
+            return cls(*(np.zeros(0, kind) for kind in _TYPES))
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
+    def __len__(self) -> int:
+        return len(self.core)
+
+    def in_order(self) -> InstructionTable:
+        """Core by core, each in the order in which it executes."""
+        order = np.lexsort((self.place, self.key, self.core))
+        return InstructionTable(*(getattr(self, field.name)[order] for field in fields(self)))
+
+
+_TYPES = (
+    np.int32,
+    np.int64,
+    np.int64,
+    np.uint8,
+    np.int64,
+    np.int64,
+    np.int64,
+    np.int32,
+    np.int32,
+    np.int32,
+)

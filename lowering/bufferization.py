@@ -1,0 +1,326 @@
+"""Bufferization: tensors become buffers, in place wherever that is legal.
+
+A distributed tensor becomes one `pim.rows`, which loads, transfers and batches share. In a body, an instruction writes
+where its destination tensor lies; that needs a copy only if something else reads the destination's old content later.
+The row that a batch yields is formed in the row of the result itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ..dialects import pim
+from ..dialects.location import copy_location
+from ..dialects.pim import Access, AccessAttr, IssueOp, shape_of
+from ..dialects.spat import WindowAttr
+from .target import Target, target_of
+
+
+def bufferize(module: ModuleOp) -> int:
+    """Bufferizes every `pim.program` of the module; the number of copies that it had to add."""
+    target = target_of(module)
+    programs = [op for op in module.walk() if isinstance(op, pim.ProgramOp)]
+    return sum(_bufferize_program(program, target) for program in programs)
+
+
+@dataclass
+class _Rows:
+    """What is known of a distributed tensor's buffer while it is collected."""
+
+    source: Operation
+    shape: tuple[int, ...]
+    pad_left: int = 0
+    pad_right: int = 0
+    slack: int = 0
+
+
+@dataclass
+class _Body:
+    """A bufferized body, what its out rows need behind them, and the copies that were added."""
+
+    block: Block
+    slack: list[int]
+    copies: int = 0
+
+
+def _bufferize_program(program: pim.ProgramOp, target: Target) -> int:
+    ops = list(program.body.block.ops)
+    roots = _roots(ops)
+    rows = _collect_rows(ops, roots)
+    bodies = {op: bufferize_body(op, target) for op in ops if isinstance(op, pim.CoreBatchOp)}
+    for op, body in bodies.items():
+        for result, slack in zip(op.results_, body.slack, strict=True):
+            rows[result].slack = max(rows[result].slack, slack)
+    rewrite = _Rewrite(roots, rows)
+    for op in ops:
+        rewrite.rewrite(op, bodies)
+    program.body.detach_block(0)
+    program.body.add_block(Block(rewrite.ops))
+    for op in reversed(ops):
+        op.detach()
+        op.drop_all_references()
+    return sum(body.copies for body in bodies.values())
+
+
+def _roots(ops: Sequence[Operation]) -> dict[SSAValue, SSAValue]:
+    """The tensor whose rows each distributed tensor shares: its own, or the source's for a transfer."""
+    roots: dict[SSAValue, SSAValue] = {}
+    for op in ops:
+        match op:
+            case pim.TransferOp():
+                assert op.result is not None
+                roots[op.result] = roots[op.source]
+            case pim.LoadOp():
+                assert op.result is not None
+                roots[op.result] = op.result
+            case pim.CoreBatchOp():
+                roots.update((result, result) for result in op.results_)
+            case _:
+                pass
+    return roots
+
+
+def _collect_rows(ops: Sequence[Operation], roots: dict[SSAValue, SSAValue]) -> dict[SSAValue, _Rows]:
+    rows: dict[SSAValue, _Rows] = {}
+    for op in ops:
+        for result in op.results:
+            if roots.get(result) is result:
+                rows[result] = _Rows(op, shape_of(result))
+        if isinstance(op, pim.CoreBatchOp):
+            for value, window in zip(op.inputs, op.windows, strict=True):
+                if value in roots and isinstance(window, WindowAttr):
+                    held = rows[roots[value]]
+                    held.pad_left = max(held.pad_left, window.data.pad_left)
+                    held.pad_right = max(held.pad_right, window.data.pad_right)
+    return rows
+
+
+@dataclass
+class _Rewrite:
+    roots: dict[SSAValue, SSAValue]
+    rows: dict[SSAValue, _Rows]
+    ops: list[Operation] = field(default_factory=list[Operation])
+    buffers: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    kept: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def rewrite(self, op: Operation, bodies: dict[pim.CoreBatchOp, _Body]) -> None:
+        match op:
+            case pim.CoreBatchOp():
+                self._batch(op, bodies[op])
+            case pim.LoadOp():
+                assert op.result is not None
+                dest = self._rows_of(op.result)
+                self._add(op, pim.LoadOp(self.kept[op.source], op.rows, dest))
+            case pim.TransferOp():
+                self._add(op, pim.TransferOp(self._rows_of(op.source), op.messages))
+            case pim.OutputOp():
+                values = [self._rows_of(value) for value in op.values]
+                self._add(op, pim.OutputOp(op.output_name, op.shape, op.channels, values))
+            case _:
+                copy = self._add(op, op.clone())
+                self.kept.update(zip(op.results, copy.results, strict=True))
+
+    def _rows_of(self, value: SSAValue) -> SSAValue:
+        root = self.roots[value]
+        if root not in self.buffers:
+            held = self.rows[root]
+            op = pim.RowsOp(held.shape, held.pad_left, held.pad_right, held.slack)
+            self.buffers[root] = self._add(held.source, op).results[0]
+        return self.buffers[root]
+
+    def _constant(self, value: SSAValue) -> SSAValue:
+        if value not in self.buffers:
+            owner = value.owner
+            assert isinstance(owner, Operation)
+            self.buffers[value] = self._add(owner, pim.ConstantRowsOp(self.kept[value])).results[0]
+        return self.buffers[value]
+
+    def _batch(self, op: pim.CoreBatchOp, body: _Body) -> None:
+        inputs = [self._rows_of(v) if v in self.roots else self._constant(v) for v in op.inputs]
+        constants = [self._constant(value) for value in op.constants]
+        outs = [self._rows_of(result) for result in op.results_]
+        batch = pim.CoreBatchOp(
+            lanes=op.lane_count,
+            replicas=op.replica_count,
+            cores=op.cores,
+            steps=op.steps,
+            inputs=inputs,
+            windows=op.windows.data,
+            constants=constants,
+            matrices=[self.kept[value] for value in op.matrices],
+            outs=outs,
+            result_types=[],
+            body=Region(body.block),
+        )
+        self._add(op, batch)
+
+    def _add(self, source: Operation, op: Operation) -> Operation:
+        self.ops.append(copy_location(source, op))
+        return op
+
+
+# Bodies
+
+
+def bufferize_body(op: pim.CoreBatchOp, target: Target) -> _Body:
+    """The body of a batch on buffers."""
+    return _BodyBufferization(op, target).run()
+
+
+class _BodyBufferization:
+    def __init__(self, op: pim.CoreBatchOp, target: Target) -> None:
+        self._op = op
+        self._target = target
+        inputs = [pim.buffer_type(*shape_of(argument)) for argument in op.input_arguments]
+        constants = [pim.buffer_type(*shape_of(argument)) for argument in op.constant_arguments]
+        matrices: list[Attribute] = [argument.type for argument in op.matrix_arguments]
+        outs = [pim.buffer_type(*shape_of(result)[1:]) for result in op.results_]
+        self._block = Block(arg_types=[*inputs, *constants, *matrices, *outs])
+        self._buffers: dict[SSAValue, SSAValue] = dict(zip(op.block.args, self._block.args, strict=False))
+        self._outs = self._block.args[len(op.block.args) :]
+        self._copies = 0
+
+    def run(self) -> _Body:
+        ops = list(self._op.block.ops)
+        position = {op: index for index, op in enumerate(ops)}
+        late_copies = self._place_outs(ops)
+        for op in ops:
+            match op:
+                case pim.EmptyOp():
+                    if op.result not in self._buffers:
+                        self._buffers[op.result] = self._add(op, pim.AllocOp(shape_of(op.result))).results[0]
+                case IssueOp():
+                    self._issue(op, position)
+                case pim.YieldOp():
+                    for value, out in late_copies:
+                        self._copy(op, self._buffers[value], out)
+                    self._add(op, pim.EndOp())
+                case _:
+                    raise AssertionError(f"{op.name} in the body of a batch on tensors")
+        contract_chains(self._block)
+        return _Body(self._block, self._set_slack(), self._copies)
+
+    def _place_outs(self, ops: Sequence[Operation]) -> list[tuple[SSAValue, SSAValue]]:
+        """Forms yielded rows in place, where they grow from an empty tensor of their own; what has to be copied."""
+        yielded = ops[-1]
+        assert isinstance(yielded, pim.YieldOp)
+        late: list[tuple[SSAValue, SSAValue]] = []
+        for value, out in zip(yielded.values, self._outs, strict=True):
+            root = _grown_from(value)
+            if isinstance(root.owner, pim.EmptyOp) and root not in self._buffers and shape_of(root) == shape_of(out):
+                self._buffers[root] = out
+            else:
+                late.append((value, out))
+        return late
+
+    def _issue(self, op: IssueOp, position: dict[Operation, int]) -> None:
+        assert op.result is not None
+        dest = self._buffers[op.dest]
+        if any(position[use.operation] > position[op] for use in op.dest.uses if use.operation in position):
+            # Something reads the old content later: write elsewhere.
+            fresh = self._add(op, pim.AllocOp(shape_of(op.dest))).results[0]
+            if not isinstance(op.dest.owner, pim.EmptyOp):
+                self._copy(op, dest, fresh)
+            dest = fresh
+        self._buffers[op.result] = dest
+        sources = [(self._buffers[value], access) for value, access in op.reads]
+        matrix = None if op.matrix is None else self._buffers[op.matrix]
+        copy = IssueOp(
+            op.instruction.data,
+            op.size,
+            op.count,
+            sources,
+            dest,
+            op.dest_access.data,
+            matrix=matrix,
+            matrix_row=0 if op.matrix_row is None else op.matrix_row.value.data,
+            groups=op.groups,
+            immediate=None if op.immediate is None else op.immediate.value.data,
+            chained=op.chained is not None,
+        )
+        self._add(op, copy)
+
+    def _copy(self, source: Operation, value: SSAValue, dest: SSAValue) -> None:
+        self._copies += 1
+        columns, channels = shape_of(dest)[-2:]
+        self._add(source, IssueOp("lmv", columns * channels, 1, [(value, Access())], dest, Access()))
+
+    def _set_slack(self) -> list[int]:
+        """Room behind every buffer that a matrix product writes past its end; that of the out rows is returned."""
+        slack: dict[SSAValue, int] = {}
+        for op in self._block.ops:
+            if isinstance(op, IssueOp) and op.matrix is not None:
+                *_, columns, channels = shape_of(op.dest)
+                wide = self._target.array_columns
+                written = -(-shape_of(op.matrix)[1] // wide) * wide
+                access = op.dest_access.data
+                last = access.start + (op.count - 1) * access.step + written
+                slack[op.dest] = max(slack.get(op.dest, 0), last - columns * channels)
+        for op in self._block.ops:
+            if isinstance(op, pim.AllocOp):
+                op.properties["slack"] = pim.integer(slack.get(op.result, 0))
+        return [slack.get(out, 0) for out in self._outs]
+
+    def _add(self, source: Operation, op: Operation) -> Operation:
+        self._block.add_op(copy_location(source, op))
+        return op
+
+
+def _grown_from(value: SSAValue) -> SSAValue:
+    """The tensor that the first instruction wrote into, of all that led to this one."""
+    while isinstance(owner := value.owner, IssueOp):
+        value = owner.dest
+    return value
+
+
+# Chains
+
+
+def contract_chains(block: Block) -> None:
+    """Gives tiles that live only within one turn of a chain the room of one column."""
+    chains: dict[IssueOp, int] = {}
+    chain = 0
+    for op in block.ops:
+        if isinstance(op, IssueOp):
+            chain += op.chained is None
+            chains[op] = chain
+    for alloc in [op for op in block.ops if isinstance(op, pim.AllocOp)]:
+        users = [use.operation for use in alloc.result.uses]
+        issues = [user for user in users if isinstance(user, IssueOp)]
+        if issues and len({chains[user] for user in issues}) == 1:
+            _contract(alloc, issues)
+
+
+def _contract(alloc: pim.AllocOp, users: Sequence[IssueOp]) -> None:
+    columns, channels = shape_of(alloc.result)
+    for user in users:
+        touched = [(value, access, user.size) for value, access in user.reads]
+        touched.append((user.dest, user.dest_access.data, user.written_size))
+        for value, access, size in touched:
+            mine = value is alloc.result
+            if mine and (access.step != channels or access.start + size > channels or user.count != columns):
+                return
+    narrow = pim.AllocOp((1, channels))
+    copy_location(alloc, narrow)
+    block = alloc.parent
+    assert block is not None
+    block.insert_op_before(narrow, alloc)
+    for user in users:
+        user.properties["accesses"] = BuiltinArrayAttr(
+            [AccessAttr(_still(a) if v is alloc.result else a) for v, a in user.reads]
+        )
+        if user.dest is alloc.result:
+            user.properties["dest_access"] = AccessAttr(_still(user.dest_access.data))
+    alloc.result.replace_all_uses_with(narrow.result)
+    alloc.detach()
+    alloc.erase()
+
+
+def _still(access: Access) -> Access:
+    """The access of the first column, for every column."""
+    return Access(access.row, access.row_step, access.start, 0)

@@ -1,0 +1,35 @@
+"""The one order of everything that happens on the chip: steps, and phases within a step.
+
+A core executes its events by key; keys of different cores are comparable, which is why no cycle of waiting can exist.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Keys = NDArray[np.int64]
+
+
+class Phase(IntEnum):
+    """What a core does at a step, in this order."""
+
+    FILL = 0
+    """Zeros around the rows of a ring, before its first row comes."""
+    LOAD = 1
+    COMPUTE = 2
+    STORE = 3
+    MESSAGE = 4
+
+
+PHASES = len(Phase)
+
+PROLOGUE = -PHASES
+"""The key of what happens before the first step: constants are loaded, rows of zeros written."""
+
+
+def event_key(step: Keys, phase: Phase) -> Keys:
+    """The place of an event in the order."""
+    return step.astype(np.int64) * PHASES + phase

@@ -1,0 +1,255 @@
+"""Addresses in the local memories: rings of rows, temporary tiles, constants and rows of zeros.
+
+What is planned together on a core:
+
+* a *ring* for each distributed tensor that has rows there: slots that rows take in the order in which they come, as
+  many as rows are ever held at once. Zero columns beside the rows are written once, before the first row comes;
+* a *frame* for the temporary tiles of each batch, which share it by their lifetimes within the body;
+* constants, from the start of the program to their last use;
+* one row of zeros, if any window reaches beyond its image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from ..analysis.liveness import Buffers, CapacityError, MemoryPlan, plan_cores, plan_memory, validate_plan
+from ..analysis.window import OUTSIDE
+from ..dialects import pim
+from ..dialects.location import node_name
+from ..dialects.tile import ArrayAttr
+from ..support.diagnostics import TileError
+from .event_order import PROLOGUE, Phase, event_key
+from .row_instances import Instances, row_instances
+from .target import Target, target_of
+
+Ints = NDArray[np.int64]
+
+UNLIMITED = 1 << 40
+
+
+def plan_module(module: ModuleOp) -> int:
+    """Plans every `pim.program` of the module; the bytes of the fullest core. Raises TileError if they do not fit."""
+    target = target_of(module)
+    programs = [op for op in module.walk() if isinstance(op, pim.ProgramOp)]
+    return max((_Planner(program, target).run() for program in programs), default=0)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A buffer that one op wants on one core."""
+
+    owner: Operation
+    size: int
+    first: int
+    last: int
+
+
+@dataclass
+class _Ring:
+    instances: Instances
+    slot_bytes: int
+    rank: Ints
+    """The place of each instance among those of its core."""
+    depth: dict[int, int] = field(default_factory=dict[int, int])
+    """Slots, by core."""
+
+
+class _Planner:
+    def __init__(self, program: pim.ProgramOp, target: Target) -> None:
+        self._program = program
+        self._bytes = target.element_bytes
+        self._target = target
+        self._requests: list[list[_Request]] = [[] for _ in range(target.machine.core_count)]
+        self._rings: dict[pim.RowsOp, _Ring] = {}
+        self._frames: dict[pim.CoreBatchOp, tuple[list[pim.AllocOp], MemoryPlan]] = {}
+
+    def run(self) -> int:
+        for op in self._program.body.block.ops:
+            match op:
+                case pim.RowsOp():
+                    self._request_ring(op)
+                case pim.ConstantRowsOp():
+                    self._request_constant(op)
+                case pim.CoreBatchOp():
+                    self._request_frame(op)
+                case _:
+                    pass
+        self._request_zeros()
+        plans = self._plan()
+        self._assign(plans)
+        peak = np.array([plan.peak for plan in plans], np.int64)
+        self._program.properties["peak_bytes"] = ArrayAttr.get(peak)
+        return int(peak.max(initial=0))
+
+    # Requests
+
+    def _request_ring(self, rows: pim.RowsOp) -> None:
+        instances = row_instances(rows)
+        _, columns, channels = pim.shape_of(rows.result)
+        left, right = rows.pads
+        slot = ((left + columns + right) * channels + rows.slack.value.data) * self._bytes
+        ring = _Ring(instances, slot, np.zeros(len(instances), np.int64))
+        self._rings[rows] = ring
+        for core, span in _spans(instances.core):
+            first, last = instances.first[span], instances.last[span]
+            # Slots are taken in turn: row k may take that of row k - depth once that has been read for the last time.
+            overlapping = np.searchsorted(first, last, side="right") - np.arange(len(first))
+            ring.depth[core] = int(overlapping.max())
+            ring.rank[span] = np.arange(len(first))
+            # The fill of the columns beside the rows comes right before the first row.
+            start = int(first[0]) if not left + right else int(first[0]) // len(Phase) * len(Phase)
+            self._want(core, rows, ring.depth[core] * slot, start, int(last.max()))
+
+    def _request_constant(self, rows: pim.ConstantRowsOp) -> None:
+        size = int(np.prod(pim.shape_of(rows.result))) * self._bytes
+        last: dict[int, int] = {}
+        for use in rows.result.uses:
+            if isinstance(batch := use.operation, pim.CoreBatchOp):
+                for core, key in _last_lanes(batch):
+                    last[core] = max(last.get(core, PROLOGUE), key)
+        for core in sorted(last):
+            self._want(core, rows, size, PROLOGUE, last[core])
+
+    def _request_frame(self, batch: pim.CoreBatchOp) -> None:
+        allocs = [op for op in batch.block.ops if isinstance(op, pim.AllocOp)]
+        if not allocs:
+            return
+        first, last = _lifetimes(batch, allocs)
+        sizes = [(int(np.prod(pim.shape_of(op.result))) + op.slack.value.data) * self._bytes for op in allocs]
+        frame = plan_memory(Buffers.build(sizes, first, last, self._bytes), UNLIMITED)
+        self._frames[batch] = allocs, frame
+        keys = event_key(batch.steps.array, Phase.COMPUTE)
+        for core in np.unique(batch.lane_cores).tolist():
+            mine = keys[batch.lane_cores == core]
+            self._want(core, batch, frame.peak, int(mine.min()), int(mine.max()))
+
+    def _request_zeros(self) -> None:
+        """One row of zeros on every core with a window that reaches beyond its image, as long as the longest needs."""
+        size: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for batch in self._program.body.block.ops:
+            if not isinstance(batch, pim.CoreBatchOp):
+                continue
+            keys = event_key(batch.steps.array, Phase.COMPUTE)
+            for index, argument in enumerate(batch.input_arguments):
+                outside = (batch.input_rows(index) == OUTSIDE).any(axis=1)
+                row_bytes = int(np.prod(pim.shape_of(argument)[1:])) * self._bytes
+                for core in np.unique(batch.lane_cores[outside]).tolist():
+                    mine = keys[outside & (batch.lane_cores == core)]
+                    size[core] = max(size.get(core, 0), row_bytes)
+                    last[core] = max(last.get(core, PROLOGUE), int(mine.max()))
+        for core in sorted(size):
+            self._want(core, self._program, size[core], PROLOGUE, last[core])
+
+    def _want(self, core: int, owner: Operation, size: int, first: int, last: int) -> None:
+        self._requests[core].append(_Request(owner, size, first, last))
+
+    # Planning
+
+    def _plan(self) -> list[MemoryPlan]:
+        problems = [
+            Buffers.build(
+                [request.size for request in requests],
+                [request.first for request in requests],
+                [request.last for request in requests],
+                self._bytes,
+            )
+            for requests in self._requests
+        ]
+        capacity = self._target.machine.local_memory_bytes
+        try:
+            plans = plan_cores(problems, capacity)
+        except CapacityError as error:
+            raise self._too_small(error) from error
+        for problem, plan in zip(problems, plans, strict=True):
+            faults = validate_plan(problem, plan, capacity)
+            assert not faults, f"the memory plan is wrong: {faults[0]}"
+        return plans
+
+    def _too_small(self, error: CapacityError) -> TileError:
+        core = error.core or 0
+        holders: dict[str, int] = {}
+        for index, size in error.holders:
+            name = node_name(self._requests[core][index].owner).partition("+")[0] or "rows of zeros"
+            holders[name] = holders.get(name, 0) + size
+        largest = sorted(holders.items(), key=lambda item: (-item[1], item[0]))[:4]
+        return TileError(
+            f"core {core}",
+            f"it needs {error.need} bytes of local memory and has {error.have}; "
+            f"most is held for {', '.join(f'{name} ({size} bytes)' for name, size in largest)}",
+            "use a machine with more local memory or more cores",
+        )
+
+    def _assign(self, plans: Sequence[MemoryPlan]) -> None:
+        """Writes the addresses onto the ops, as tables in order of core."""
+        base: dict[Operation, list[tuple[int, int, int, int]]] = {}
+        for core, (requests, plan) in enumerate(zip(self._requests, plans, strict=True)):
+            for request, address in zip(requests, plan.address.tolist(), strict=True):
+                base.setdefault(request.owner, []).append((core, address, request.size, request.first))
+        for owner, places in base.items():
+            table = np.array(places, np.int64)
+            match owner:
+                case pim.RowsOp():
+                    self._assign_rows(owner, table)
+                case pim.ConstantRowsOp():
+                    owner.properties["instances"] = ArrayAttr.get(np.ascontiguousarray(table[:, :2]))
+                case pim.CoreBatchOp():
+                    allocs, frame = self._frames[owner]
+                    for alloc, offset in zip(allocs, frame.address.tolist(), strict=True):
+                        addresses = table[:, :2] + np.array([0, offset])
+                        alloc.properties["addresses"] = ArrayAttr.get(addresses)
+                case _:
+                    assert owner is self._program
+                    owner.properties["zeros"] = ArrayAttr.get(np.ascontiguousarray(table[:, :3]))
+
+    def _assign_rows(self, rows: pim.RowsOp, table: Ints) -> None:
+        ring = self._rings[rows]
+        instances = ring.instances
+        of_core = np.searchsorted(table[:, 0], instances.core)
+        depth = np.array([ring.depth[core] for core in table[:, 0].tolist()], np.int64)
+        address = table[of_core, 1] + ring.rank % depth[of_core] * ring.slot_bytes
+        order = np.lexsort((instances.row, instances.core))
+        columns = (instances.core[order], instances.row[order], address[order])
+        rows.properties["instances"] = ArrayAttr.get(np.stack(columns, axis=1))
+        rows.properties["rings"] = ArrayAttr.get(table)
+
+
+def _last_lanes(batch: pim.CoreBatchOp) -> list[tuple[int, int]]:
+    """The key of the last lane on each core of a batch."""
+    keys = event_key(batch.steps.array, Phase.COMPUTE)
+    cores = batch.lane_cores
+    return [(core, int(keys[cores == core].max())) for core in np.unique(cores).tolist()]
+
+
+def _lifetimes(batch: pim.CoreBatchOp, allocs: Sequence[pim.AllocOp]) -> tuple[list[int], list[int]]:
+    """First and last instruction of the body that touches each tile; a chain counts as one instruction."""
+    position: dict[Operation, int] = {}
+    index = -1
+    for op in batch.block.ops:
+        if isinstance(op, pim.IssueOp):
+            index += op.chained is None
+            position[op] = index
+    first: list[int] = []
+    last: list[int] = []
+    for alloc in allocs:
+        value: SSAValue = alloc.result
+        users = [position[use.operation] for use in value.uses]
+        first.append(min(users, default=0))
+        last.append(max(users, default=0))
+    return first, last
+
+
+def _spans(sorted_values: Ints) -> list[tuple[int, slice]]:
+    """The runs of equal values in a sorted array."""
+    values, starts = np.unique(sorted_values, return_index=True)
+    ends = [*starts[1:].tolist(), len(sorted_values)]
+    return [
+        (value, slice(start, end)) for value, start, end in zip(values.tolist(), starts.tolist(), ends, strict=True)
+    ]

@@ -1,0 +1,114 @@
+"""The instances of the rows of a distributed tensor: which core holds which row, from when until when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.window import OUTSIDE
+from ..dialects import pim
+from ..dialects.location import node_name
+from ..support.diagnostics import TileError
+from .event_order import Phase, event_key
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """The n instances of one tensor's rows, sorted by core, then by the event that brings the row."""
+
+    core: Ints
+    row: Ints
+    first: Ints
+    """Key of the event that brings the row."""
+    last: Ints
+    """Key of the last event that reads it."""
+
+    def __len__(self) -> int:
+        return len(self.core)
+
+
+def row_instances(rows: pim.RowsOp) -> Instances:
+    """Collects all uses of a buffer of rows. Raises TileError if a core reads a row that it never gets."""
+    brought: list[Ints] = []
+    read: list[Ints] = []
+    for use in rows.result.uses:
+        match use.operation:
+            case pim.CoreBatchOp() as batch:
+                if use.index < len(batch.inputs):
+                    read.append(_window_reads(batch, use.index))
+                else:
+                    lanes = np.arange(batch.lane_count)
+                    brought.append(_events(lanes, batch.lane_cores, batch.steps.array, Phase.COMPUTE))
+            case pim.LoadOp() as load:
+                table = load.rows.array
+                brought.append(_events(table[:, 0], table[:, 1], table[:, 2], Phase.LOAD))
+            case pim.TransferOp() as transfer:
+                table = transfer.messages.array
+                read.append(_events(table[:, 0], table[:, 1], table[:, 3], Phase.MESSAGE))
+                brought.append(_events(table[:, 0], table[:, 2], table[:, 3], Phase.MESSAGE))
+            case pim.OutputOp():
+                pass  # the lane that computes the row stores it
+            case op:
+                raise AssertionError(f"{op.name} uses rows")
+    return _merge(rows, _joined(brought), _joined(read))
+
+
+def producer_of(rows: pim.RowsOp) -> pim.CoreBatchOp | None:
+    """The batch that computes the rows; None if they are loaded."""
+    for use in rows.result.uses:
+        batch = use.operation
+        if isinstance(batch, pim.CoreBatchOp) and use.index >= len(batch.inputs):
+            return batch
+    return None
+
+
+def _merge(rows: pim.RowsOp, brought: Ints, read: Ints) -> Instances:
+    height = pim.shape_of(rows.result)[0]
+    place, first = _extreme(brought, height, largest=False)
+    reader, last_read = _extreme(read, height, largest=True)
+    position = np.searchsorted(place, reader)
+    known = (position < len(place)) & (place[np.minimum(position, max(len(place) - 1, 0))] == reader)
+    if not known.all():
+        core, row = divmod(int(reader[~known][0]), height)
+        raise TileError(
+            f"node '{node_name(rows)}'", f"core {core} reads row {row}, which it never gets", "mend the transfers"
+        )
+    last = first.copy()
+    np.maximum.at(last, position, last_read)
+    core, row = np.divmod(place, height)
+    order = np.lexsort((row, first, core))
+    return Instances(core[order], row[order], first[order], last[order])
+
+
+def _extreme(events: Ints, height: int, largest: bool) -> tuple[Ints, Ints]:
+    """For each (core, row) with an event, as core * height + row ascending: the first or the last key."""
+    place = events[:, 1] * height + events[:, 0]
+    order = np.lexsort((events[:, 2], place))
+    place, key = place[order], events[order, 2]
+    boundary = np.ones(len(place), np.bool_)
+    if largest:
+        boundary[:-1] = place[1:] != place[:-1]
+    else:
+        boundary[1:] = place[1:] != place[:-1]
+    return place[boundary], key[boundary]
+
+
+def _window_reads(batch: pim.CoreBatchOp, index: int) -> Ints:
+    rows = batch.input_rows(index)
+    inside = rows != OUTSIDE
+    core = np.broadcast_to(batch.lane_cores[:, None], rows.shape)[inside]
+    step = np.broadcast_to(batch.steps.array[:, None], rows.shape)[inside]
+    return _events(rows[inside], core, step, Phase.COMPUTE)
+
+
+def _events(row: Ints, core: Ints, step: Ints, phase: Phase) -> Ints:
+    """A table [n, 3] of row, core and key."""
+    return np.stack((row, core, event_key(step, phase)), axis=1)
+
+
+def _joined(tables: list[Ints]) -> Ints:
+    return np.concatenate([np.zeros((0, 3), np.int64), *tables])

@@ -1,0 +1,27 @@
+"""`pim-plan-memory`: an address for every buffer on every core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..lowering.memory_planning import plan_module
+from .statistics import record_statistic
+
+
+@dataclass(frozen=True)
+class PimPlanMemoryPass(ModulePass):
+    """Plans the local memory of every core by lifetimes, and enforces its capacity.
+
+    Rows of a distributed tensor go round in a ring that is as deep as rows are ever held at once; temporary tiles of a
+    batch share a frame; rings, frames and constants that never live at the same time share memory. The statistic
+    `peak bytes` is the fullest core. A core that needs more than it has is an error that names who holds the memory.
+    """
+
+    name = "pim-plan-memory"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        record_statistic("peak bytes", plan_module(op))
