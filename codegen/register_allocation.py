@@ -62,7 +62,7 @@ def allocate_registers(table: InstructionTable, first: Columns) -> Allocated:
 def _roles(table: InstructionTable) -> list[tuple[int, I64, npt.NDArray[np.bool_]]]:
     """Each register with the value that every instruction needs in it, and whether it needs one."""
     load, store = table.op == Op.LD, table.op == Op.ST
-    in_place = table.dest == table.source
+    in_place = _in_place(table)
     high, low = address_words(np.where(load, table.source, table.dest))
     return [
         (SOURCE, table.source, (table.source != NO_ADDRESS) & ~load),
@@ -71,6 +71,12 @@ def _roles(table: InstructionTable) -> list[tuple[int, I64, npt.NDArray[np.bool_
         (GLOBAL_HIGH, high, load | store),
         (GLOBAL_LOW, low, load | store),
     ]
+
+
+def _in_place(table: InstructionTable) -> npt.NDArray[np.bool_]:
+    """Instructions that write where they read, so that one register serves both. Not loads and stores: equal numbers
+    are different places there."""
+    return (table.dest == table.source) & (table.op != Op.LD) & (table.op != Op.ST)
 
 
 def _changes(value: I64, used: npt.NDArray[np.bool_], starts: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -88,7 +94,7 @@ def _changes(value: I64, used: npt.NDArray[np.bool_], starts: npt.NDArray[np.boo
 
 def _write_operations(table: InstructionTable, position: I64, out: dict[str, npt.NDArray[np.integer]]) -> None:
     load, store = table.op == Op.LD, table.op == Op.ST
-    in_place = table.dest == table.source
+    in_place = _in_place(table)
     out["op"][position] = table.op
     dest = np.where(table.dest == NO_ADDRESS, 0, np.where(in_place, SOURCE, DEST))
     out["rd"][position] = np.where(store, GLOBAL_HIGH, np.where(load, DEST, dest))
