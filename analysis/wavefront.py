@@ -1,10 +1,10 @@
-"""The order of lanes: as late as the lanes that need them allow, so that layers run as a wavefront.
+"""The order of lanes: each row is computed just before it is first read.
 
-Every lane gets an *urgency* between 0 and 1: how far the network's outputs can be computed before this lane is needed.
-A lane of a last batch is as urgent as its share of the output. Any other lane is as urgent as the first lane that reads
-its row. A consumer that needs a whole image at once does not say in which order its rows are to come; they are spread
-evenly up to it. Sorted by urgency, then by the topological order of the batches, lanes follow everything they read, and
-a row is computed just before it is used: buffers stay short.
+The order is the one in which a demand-driven evaluation would go. It starts from the lanes of the last batch, in order;
+batch by batch, against the direction of the data, the lanes of a producer are put right before the first lane that
+reads them. Lanes so follow everything that they read, consecutive layers run as a wavefront, and rows are held only as
+long as the shapes of windows require, however large the image. A batch that reads a whole image at once asks for its
+rows one after another.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from .window import OUTSIDE, RowWindow
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+NEVER = np.iinfo(np.int64).max
+"""First read of a row that nobody reads."""
 
 
 @dataclass(frozen=True)
@@ -37,31 +39,30 @@ class LaneBatch:
     reads: tuple[Read, ...] = field(default=())
 
 
-def urgency(batches: Sequence[LaneBatch]) -> list[Floats]:
-    """The urgency of each lane of each batch; ``batches`` are in topological order."""
-    found = [np.full(batch.lanes, np.inf) for batch in batches]
-    for index in range(len(batches) - 1, -1, -1):
-        batch, mine = batches[index], found[index]
-        unread = np.isinf(mine)
-        mine[unread] = ((np.arange(batch.lanes) + 1) / batch.lanes)[unread]
+def lane_steps(batches: Sequence[LaneBatch]) -> list[Ints]:
+    """The position of each lane of each batch in one order of all lanes: a permutation of ``range(sum(lanes))``.
+
+    ``batches`` are in topological order. Takes one sort of all lanes so far per batch.
+    """
+    readers: list[list[tuple[int, RowWindow]]] = [[] for _ in batches]
+    for index, batch in enumerate(batches):
         for read in batch.reads:
             if read.producer is not None:
-                _pass_on(read.window, mine, found[read.producer])
-    return found
-
-
-def lane_steps(batches: Sequence[LaneBatch]) -> list[Ints]:
-    """The position of each lane of each batch in one order of all lanes: a permutation of ``range(sum(lanes))``."""
-    if not batches:
-        return []
-    urgencies = np.concatenate(urgency(batches))
-    lane_counts = np.array([batch.lanes for batch in batches])
-    batch = np.repeat(np.arange(len(batches)), lane_counts)
-    lane = np.concatenate([np.arange(count) for count in lane_counts])
-    order = np.lexsort((lane, batch, urgencies))
-    steps = np.empty(len(order), np.int64)
-    steps[order] = np.arange(len(order))
-    return np.split(steps, np.cumsum(lane_counts)[:-1])
+                readers[read.producer].append((index, read.window))
+    batch_of, lane_of = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    for index in range(len(batches) - 1, -1, -1):
+        # The order so far has odd keys; lanes that come right before position p get key 2p.
+        before = _first_reads(batches[index].lanes, readers[index], batch_of, lane_of)
+        key = np.concatenate((2 * np.arange(len(batch_of)) + 1, 2 * before))
+        batch_of = np.concatenate((batch_of, np.full(len(before), index)))
+        lane_of = np.concatenate((lane_of, np.arange(len(before))))
+        order = np.lexsort((lane_of, key))
+        batch_of, lane_of = batch_of[order], lane_of[order]
+    steps = [np.empty(batch.lanes, np.int64) for batch in batches]
+    for index, mine in enumerate(steps):
+        position = np.flatnonzero(batch_of == index)
+        mine[lane_of[position]] = position
+    return steps
 
 
 def validate_steps(batches: Sequence[LaneBatch], steps: Sequence[Ints]) -> list[str]:
@@ -78,15 +79,16 @@ def validate_steps(batches: Sequence[LaneBatch], steps: Sequence[Ints]) -> list[
     return problems
 
 
-def _pass_on(window: RowWindow, consumer: Floats, producer: Floats) -> None:
-    """Lowers the producer's urgencies to those of the consumer's lanes that read its rows."""
-    if window.reads_whole_image:
-        before = np.concatenate(([0.0], consumer[:-1]))
-        share = (np.arange(window.height) + 1) / window.height
-        wanted = before[:, None] + np.maximum(consumer - before, 0)[:, None] * share
-        np.minimum(producer, wanted.reshape(-1), out=producer)
-        return
-    rows = window.rows_of(np.arange(len(consumer)))
-    inside = rows != OUTSIDE
-    lanes = np.broadcast_to(np.arange(len(consumer))[:, None], rows.shape)
-    np.minimum.at(producer, rows[inside], consumer[lanes[inside]])
+def _first_reads(lanes: int, readers: Sequence[tuple[int, RowWindow]], batch_of: Ints, lane_of: Ints) -> Ints:
+    """For each of a batch's lanes, the position in the order of the first lane that reads its row.
+
+    A row that nobody reads goes with the next one that somebody does, and behind everything if there is none.
+    """
+    first = np.full(lanes, NEVER)
+    for reader, window in readers:
+        position = np.flatnonzero(batch_of == reader)
+        rows = window.rows_of(lane_of[position])
+        inside = rows != OUTSIDE
+        np.minimum.at(first, rows[inside], np.broadcast_to(position[:, None], rows.shape)[inside])
+    earliest = np.minimum.accumulate(first[::-1])[::-1]
+    return np.where(earliest == NEVER, len(batch_of), earliest)
