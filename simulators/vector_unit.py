@@ -21,27 +21,27 @@ _MOST_SHIFT = 300.0
 
 
 def _add(m: Memory, to: int, x: int, y: int, n: int) -> None:
-    np.add(m[x : x + n], m[y : y + n], m[to : to + n])
+    np.add(m[x : x + n], m[y : y + n], out=m[to : to + n])
 
 
 def _subtract(m: Memory, to: int, x: int, y: int, n: int) -> None:
-    np.subtract(m[x : x + n], m[y : y + n], m[to : to + n])
+    np.subtract(m[x : x + n], m[y : y + n], out=m[to : to + n])
 
 
 def _maximum(m: Memory, to: int, x: int, y: int, n: int) -> None:
-    np.maximum(m[x : x + n], m[y : y + n], m[to : to + n])
+    np.maximum(m[x : x + n], m[y : y + n], out=m[to : to + n])
 
 
 def _multiply(m: Memory, to: int, x: int, y: int, n: int) -> None:
-    np.multiply(m[x : x + n], m[y : y + n], m[to : to + n])
+    np.multiply(m[x : x + n], m[y : y + n], out=m[to : to + n])
 
 
 def _shift_left(m: Memory, to: int, x: int, y: int, n: int) -> None:
-    np.ldexp(m[x : x + n], _exponents(m[y : y + n]), m[to : to + n])
+    np.ldexp(m[x : x + n], _exponents(m[y : y + n]), out=m[to : to + n])
 
 
 def _shift_right(m: Memory, to: int, x: int, y: int, n: int) -> None:
-    np.ldexp(m[x : x + n], -_exponents(m[y : y + n]), m[to : to + n])
+    np.ldexp(m[x : x + n], -_exponents(m[y : y + n]), out=m[to : to + n])
 
 
 def _exponents(values: Memory) -> npt.NDArray[np.int32]:
@@ -53,7 +53,7 @@ def _dot(m: Memory, to: int, x: int, y: int, n: int) -> None:
 
 
 def _relu(m: Memory, to: int, x: int, _: int, n: int) -> None:
-    np.maximum(m[x : x + n], 0, m[to : to + n])
+    np.maximum(m[x : x + n], 0, out=m[to : to + n])
 
 
 def _gather(m: Memory, to: int, x: int, stride: int, n: int) -> None:
@@ -65,7 +65,7 @@ def _average(m: Memory, to: int, x: int, stride: int, n: int) -> None:
 
 
 def _tanh(m: Memory, to: int, x: int, _: int, n: int) -> None:
-    np.tanh(m[x : x + n], m[to : to + n])
+    np.tanh(m[x : x + n], out=m[to : to + n])
 
 
 def _sigmoid(m: Memory, to: int, x: int, _: int, n: int) -> None:
@@ -73,11 +73,11 @@ def _sigmoid(m: Memory, to: int, x: int, _: int, n: int) -> None:
 
 
 def _clamp_above(m: Memory, to: int, x: int, bound: int, n: int) -> None:
-    np.minimum(m[x : x + n], np.float32(bound), m[to : to + n])
+    np.minimum(m[x : x + n], np.float32(bound), out=m[to : to + n])
 
 
 def _clamp_below(m: Memory, to: int, x: int, bound: int, n: int) -> None:
-    np.maximum(m[x : x + n], np.float32(bound), m[to : to + n])
+    np.maximum(m[x : x + n], np.float32(bound), out=m[to : to + n])
 
 
 def _copy(m: Memory, to: int, x: int, _: int, n: int) -> None:
@@ -117,7 +117,7 @@ def matrix_product(weights: Memory, width: int, relu: bool) -> Operation:
     def multiply(m: Memory, to: int, x: int, _: int, __: int) -> None:
         product = transposed.dot(m[x : x + rows])
         if relu:
-            np.maximum(product, 0, product)
+            np.maximum(product, 0, out=product)
         m[to : to + columns] = product
         if width > columns:
             m[to + columns : to + width] = 0
