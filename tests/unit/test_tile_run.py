@@ -1,0 +1,205 @@
+"""`tile-run` as a command: inputs, outputs, batches, the check, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from programs import load, package, program, store
+from tilec.codegen.manifest import Origin
+from tilec.codegen.memory_image import TensorLayout
+from tilec.codegen.package import read_package, write_package
+from tilec.tools.tile_run import main
+
+WEIGHTS = np.random.default_rng(5).normal(size=(8, 4)).astype(np.float32)
+SAMPLES = np.random.default_rng(6).normal(size=(20, 1, 8)).astype(np.float32)
+EXPECTED = np.maximum(SAMPLES @ WEIGHTS, 0)
+
+
+def write_model(path: Path, weights: np.ndarray = WEIGHTS) -> str:
+    """A model of one matrix product and a ReLU; returns its hash."""
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a package, its model, samples and labels."""
+    digest = write_model(tmp_path / "model.onnx")
+    body = f"{load(8)}\nsldi r1, imm=64\nsldi r2, imm=0\nmvmul r1, r2, mbiw=8, group=0, relu=1\n{store(4, 64)}"
+    made = package(program(body, groups=[[1]]), matrices={(0, 0): WEIGHTS})
+    made = replace(
+        made,
+        inputs=(TensorLayout.row_major("x", (1, 8), 0),),
+        outputs=(TensorLayout.row_major("y", (1, 4), 128),),
+        model=Origin("model.onnx", digest),
+    )
+    write_package(made, tmp_path / "out")
+    np.save(tmp_path / "one.npy", SAMPLES[0])
+    np.savez(tmp_path / "many.npz", x=SAMPLES, labels=EXPECTED.argmax(axis=2).reshape(-1))
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> int:
+    return main([str(folder / "out"), *(argument.replace("@", f"{folder}/") for argument in arguments)])
+
+
+def test_outputs_are_summarised(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "--input", "@one.npy") == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("y: float32[1, 4], from ")
+    assert err == ""
+
+
+@pytest.mark.parametrize("argument", ["@one.npy", "x=@one.npy", "x=@many.npz:x"])
+def test_ways_to_name_an_input(folder: Path, argument: str) -> None:
+    batch = ["--batch"] if "many" in argument else []
+    assert run(folder, "--input", argument, "-o", "@y.npy", *batch) == 0
+    np.testing.assert_allclose(np.load(folder / "y.npy").reshape(-1, 4)[0], EXPECTED[0, 0], rtol=1e-5)
+
+
+def test_outputs_are_written(folder: Path) -> None:
+    assert run(folder, "-i", "@one.npy", "-o", "@y.npz") == 0
+    with np.load(folder / "y.npz") as arrays:
+        np.testing.assert_allclose(arrays["y"], EXPECTED[0], rtol=1e-5)
+    assert run(folder, "-i", "@one.npy", "--output-dir", "@res") == 0
+    np.testing.assert_allclose(np.load(folder / "res" / "y.npy"), EXPECTED[0], rtol=1e-5)
+
+
+def test_a_batch_and_its_labels(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "-i", "@many.npz", "--batch", "--limit", "3", "--argmax") == 0
+    predictions = EXPECTED.argmax(axis=2).reshape(-1)
+    assert capsys.readouterr().out == " ".join(map(str, predictions[:3])) + "\n"
+    assert run(folder, "-i", "@many.npz", "--batch", "--labels", "@many.npz:labels") == 0
+    assert "20 of 20 right (100.0 %)" in capsys.readouterr().out
+
+
+def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--batch", "--labels", "@many.npz:labels", "--check", "--model", "@model.onnx", "--json")
+    assert run(folder, "-i", "@many.npz", *arguments) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["outputs"]["y"]["shape"] == [20, 1, 4]
+    assert content["right"] == 20
+    assert content["check"]["passed"] is True
+    assert content["predictions"] == content["reference_predictions"]
+
+
+def test_the_check_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "--random", "1", "--check", "--model", "@model.onnx") == 0
+    assert "check y: max abs error" in capsys.readouterr().out
+    assert (
+        run(folder, "-i", "@many.npz", "--batch", "--labels", "@many.npz:labels", "--check", "--model", "@model.onnx")
+        == 0
+    )
+    assert "20 of 20 predictions as onnxruntime's" in capsys.readouterr().out
+
+
+def test_the_check_fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = read_package(folder / "out")
+    wrong = replace(made, weights=replace(made.weights, matrices=(WEIGHTS * np.float32(1.01),)))
+    write_package(wrong, folder / "out")
+    arguments = ("-i", "@one.npy", "--check", "--model", "@model.onnx")
+    assert run(folder, *arguments) == 1
+    assert "TOO LARGE" in capsys.readouterr().out
+    assert run(folder, *arguments, "--tolerance", "0.1") == 0
+
+
+def test_not_a_number_is_too_large(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = read_package(folder / "out")
+    broken = replace(made, weights=replace(made.weights, matrices=(np.full((8, 4), np.nan, np.float32),)))
+    write_package(broken, folder / "out")
+    assert run(folder, "-i", "@one.npy", "--check", "--model", "@model.onnx", "--tolerance", "1e9") == 1
+    assert run(folder, "-i", "@one.npy", "--check", "--model", "@model.onnx", "--json") == 1
+    assert '"inf"' in capsys.readouterr().out
+
+
+def test_quiet_and_verbose(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "-i", "@one.npy", "--quiet") == 0
+    assert capsys.readouterr() == ("", "")
+    assert run(folder, "-i", "@one.npy", "--verbose") == 0
+    assert "package " in capsys.readouterr().err
+
+
+def test_a_leading_one_may_be_left_out(folder: Path) -> None:
+    np.save(folder / "flat.npy", SAMPLES[:, 0])
+    assert run(folder, "-i", "@flat.npy", "--batch", "-o", "@y.npy") == 0
+    np.testing.assert_allclose(np.load(folder / "y.npy"), EXPECTED, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--input: nothing is given for 'x'; add --input NAME=FILE, or --random SEED"),
+        (["-i", "@none.npy"], "none.npy: does not exist"),
+        (["-i", "z=@one.npy"], "the package has no input 'z'; it has 'x'"),
+        (["-i", "@one.npy", "-i", "x=@one.npy"], "input 'x' is given twice"),
+        (["-i", "@many.npz"], "input 'x': has shape [20, 1, 8]; add --batch to run each of the samples"),
+        (["-i", "@many.npz:z"], "many.npz: has no array 'z'; it has 'x', 'labels'"),
+        (["-i", "@many.npz:labels"], "input 'x': has shape [20]; give it [1, 8]"),
+        (["-i", "@model.onnx"], "model.onnx: is no .npy or .npz file of numbers"),
+        (["-i", "@out"], "out: cannot be read"),
+        (["-i", "@one.npy", "--random", "1"], "--random: and --input exclude each other"),
+        (["-i", "@one.npy", "--limit", "3"], "--limit: is only used with --batch"),
+        (["-i", "@one.npy", "--check"], "--check: needs the model to compare with; add --model FILE.onnx"),
+        (["-i", "@one.npy", "--model", "@model.onnx"], "--model: is only used with --check"),
+        (["-i", "@one.npy", "--check", "--model", "@none.onnx"], "none.onnx: no such file or directory"),
+        (["-i", "@one.npy", "--check", "--model", "@one.npy"], "is not the model that the package was compiled from"),
+        (["-i", "@one.npy", "-o", "@y.txt"], "y.txt: cannot hold 1 outputs; name an .npz file"),
+        (["-i", "@one.npy", "-o", "@none/y.npy"], "no such file or directory"),
+        (["-i", "@many.npz", "--batch", "--labels", "@one.npy"], "has 8 labels for 20 samples"),
+        (["--rando", "1"], "unknown option '--rando'; did you mean '--random'?"),
+        (["--limit", "0"], "must be at least 1, not 0"),
+        (["--tolerance", "nan"], "must be 0 or more, not nan"),
+        (["--tolerance", "x"], "invalid"),
+    ],
+)
+def test_mistakes_are_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert run(folder, *arguments) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.startswith("error: ")
+    assert len(err.splitlines()) == 1
+
+
+def test_a_package_that_is_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(folder / "nowhere"), "--random", "1"]) == 1
+    assert "does not exist" in capsys.readouterr().err
+
+
+def test_objects_in_a_file_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(folder / "objects.npy", np.array([{}, []], object), allow_pickle=True)
+    np.save(folder / "text.npy", np.array(["a", "b"]))
+    for name in ("objects", "text"):
+        assert run(folder, "-i", f"@{name}.npy") == 1
+        assert "numbers" in capsys.readouterr().err
+
+
+def test_a_missing_onnxruntime_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert run(folder, "-i", "@one.npy", "--check", "--model", "@model.onnx") == 1
+    assert "needs onnxruntime, which is not installed; pip install onnxruntime" in capsys.readouterr().err
+
+
+def test_the_wrong_model_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_model(folder / "other.onnx", WEIGHTS * 2)
+    assert run(folder, "-i", "@one.npy", "--check", "--model", "@other.onnx") == 1
+    assert "is not the model that the package was compiled from (model.onnx)" in capsys.readouterr().err
