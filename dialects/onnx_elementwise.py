@@ -261,7 +261,7 @@ class CeilOp(UnaryOp):
 
 @irdl_op_definition
 class ClipOp(UnaryOp):
-    """max(min, min(max, x)); a bound that is left out does not bound.
+    """min(max, max(min, x)); a bound that is left out does not bound.
 
     The standard's later versions pass the bounds as inputs; the importer turns them into attributes.
 

@@ -6,6 +6,7 @@ External data is read only from regular files that lie, links resolved, inside t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,8 @@ def read_model(source: Path | bytes) -> OnnxModel:
     proto = _inlined(where, _parse(where, source if isinstance(source, bytes) else _content(source)))
     opset = _opset(where, proto)
     graph = proto.graph
+    if not all(isinstance(text, str) for text in _texts(graph)):
+        raise TileError(where, "has names that are not UTF-8 text", "restore the complete file")
     if graph.sparse_initializer:
         raise TileError(where, "sparse initializers are not supported", "store them densely")
     constants: dict[str, Array] = {}
@@ -139,6 +142,19 @@ def _opset(where: str, model: ModelProto) -> int:
         remedy = "convert it with onnx.version_converter"
         raise TileError(where, f"has opset {opset}, opsets {OLDEST_OPSET} to {newest} are supported", remedy)
     return opset
+
+
+def _texts(graph: GraphProto) -> Iterator[object]:
+    """All that should be text; protobuf leaves bytes where they do not decode."""
+    for node in graph.node:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        yield from (attribute.name for attribute in node.attribute)
+    for value in (*graph.input, *graph.output):
+        yield value.name
+        yield from (dimension.dim_param for dimension in value.type.tensor_type.shape.dim)
+    for tensor in graph.initializer:
+        yield tensor.name
+        yield from (text for entry in tensor.external_data for text in (entry.key, entry.value))
 
 
 # Tensors

@@ -48,8 +48,7 @@ class SubtractAndDivideByConstant(RewritePattern):
         if array is None:
             return
         subtracts = isinstance(op, onnx.SubOp)
-        with np.errstate(divide="ignore"):
-            constant = constant_like(-array if subtracts else 1 / array, array)
+        constant = constant_like(-array if subtracts else 1 / array, array)
         new = onnx.AddOp if subtracts else onnx.MulOp
         substitute(rewriter, op, [constant, new.of([op.a, constant.output])])
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.ir import SSAValue
 
 from ..dialects import onnx
 from ..dialects.onnx import OnnxOp, Window
@@ -23,14 +24,16 @@ def evaluate(op: OnnxOp, operands: Sequence[Array]) -> tuple[Array, ...]:
     """The results of ``op`` on ``operands``."""
     with np.errstate(all="ignore"):
         values = KERNELS[type(op)](op, operands)
-    results = (values,) if isinstance(values, np.ndarray) or np.isscalar(values) else tuple(values)
-    arrays: list[Array] = []
-    for result, value in zip(op.results, results, strict=True):
-        dtype = dtype_of(tensor_type(result).get_element_type())
-        array = np.asarray(value).astype(dtype, copy=False)
-        assert array.shape == shape_of(result), f"{op.name} gives {array.shape}, its type says {result.type}"
-        arrays.append(array)
-    return tuple(arrays)
+        results = [values] if isinstance(values, np.ndarray | np.generic) else values
+        return tuple(map(_typed, op.results, results))
+
+
+def _typed(result: SSAValue, value: Array) -> Array:
+    """``value`` with the element type of ``result``."""
+    dtype = dtype_of(tensor_type(result).get_element_type())
+    array = np.asarray(value).astype(dtype, copy=False)
+    assert array.shape == shape_of(result), f"kernel gives {array.shape}, the type says {result.type}"
+    return array
 
 
 # Windows
@@ -182,10 +185,10 @@ def _hard_sigmoid(op: onnx.HardSigmoidOp, operands: Sequence[Array]) -> Array:
 
 def _clip(op: onnx.ClipOp, operands: Sequence[Array]) -> Array:
     (x,) = operands
-    if op.maximum is not None:
-        x = np.minimum(x, x.dtype.type(op.maximum.value.data))
     if op.minimum is not None:
         x = np.maximum(x, x.dtype.type(op.minimum.value.data))
+    if op.maximum is not None:
+        x = np.minimum(x, x.dtype.type(op.maximum.value.data))
     return x
 
 
