@@ -25,6 +25,9 @@ from .feature import Channels, Feature, Segment
 
 Weights = NDArray[np.float32]
 
+SUM_FAN_IN = 8
+"""Parts whose results one batch adds."""
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -115,7 +118,7 @@ def convolve(
             )
             for span in split_evenly(len(slices), mapping.row_parts)
         ]
-        value = partials[0] if len(partials) == 1 else _emit_sum(context, op, partials, mapping.replicas)
+        value = _emit_sum(context, op, partials, mapping.replicas)
         if bias is not None:
             value = _emit_bias(context, op, value, bias[first:last], mapping.replicas)
         segments.append(Segment(value, np.arange(first, last, dtype=np.int32)))
@@ -256,7 +259,17 @@ def _emit_part(
 
 
 def _emit_sum(context: LoweringContext, op: Operation, partials: Sequence[SSAValue], replicas: int) -> SSAValue:
-    """Emits the batch that adds the results of the parts."""
+    """Emits the batches that add the results of the parts: a tree, so that no core has to hold or add all of them."""
+    level = list(partials)
+    while len(level) > 1:
+        groups = split_evenly(len(level), -(-len(level) // SUM_FAN_IN))
+        level = [_emit_sum_of(context, op, level[group.start : group.stop], replicas) for group in groups]
+    return level[0]
+
+
+def _emit_sum_of(context: LoweringContext, op: Operation, partials: Sequence[SSAValue], replicas: int) -> SSAValue:
+    if len(partials) == 1:
+        return partials[0]
     builder = _rowwise(op, partials[0], replicas)
     identity = RowWindow(builder.lanes, builder.lanes)
     tiles = [builder.input_tile(partial, identity) for partial in partials]
