@@ -29,7 +29,7 @@ from .resolved_core import resolve_core
 from .vector_unit import Memory
 
 Tensors = dict[str, npt.NDArray[np.generic]]
-_MEMORY_BUDGET_BYTES = 1 << 28
+_MEMORY_BUDGET_BYTES = 1 << 29
 _DEADLOCKS_SHOWN = 8
 
 
