@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .isa import mnemonic
+
+if TYPE_CHECKING:
+    from ..analysis.machine import Machine, Precision
 
 U8 = npt.NDArray[np.uint8]
 I32 = npt.NDArray[np.int32]
@@ -126,6 +129,18 @@ class Target:
     local_memory_bytes: int
     element_bytes: int = 1
     """Bytes of one vector element in every memory. Addresses and sizes are in bytes, ``len`` of vectors in elements."""
+
+    @classmethod
+    def of(cls, machine: Machine, precision: Precision) -> Target:
+        """The facts of a machine that runs at one precision, with inputs and outputs of the same number of bytes."""
+        assert precision.input_bytes == precision.output_bytes, f"{precision} has elements of two sizes"
+        return cls(
+            array_rows=machine.array_rows,
+            array_cols=machine.array_cols_at(precision.weight_bits),
+            arrays_per_core=machine.arrays_per_core,
+            local_memory_bytes=machine.local_memory_bytes,
+            element_bytes=precision.input_bytes,
+        )
 
     @property
     def local_elements(self) -> int:

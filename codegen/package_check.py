@@ -55,6 +55,8 @@ def _tensor_faults(
     program: Program, memory: GlobalMemory, inputs: Sequence[TensorLayout], outputs: Sequence[TensorLayout]
 ) -> Iterator[str]:
     element_bytes = program.target.element_bytes
+    if not outputs:
+        yield "there are no outputs"
     for kind, layouts in (("input", inputs), ("output", outputs)):
         names = [layout.name for layout in layouts]
         if len(set(names)) != len(names):

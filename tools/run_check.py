@@ -34,19 +34,32 @@ class OutputError:
         return self.max_abs_error / self.reference_range if self.reference_range > 0 else self.max_abs_error
 
 
-def reference_outputs(package: Package, model: Path, inputs: Tensors, batch: bool) -> dict[str, Array]:
-    """onnxruntime's outputs for the same inputs, sample by sample; the model must be the package's."""
-    runtime = _onnxruntime()
-    _require_same_model(model, package)
-    session = _session(runtime, model)
-    names = [layout.name for layout in package.outputs]
-    types = {layout.name: layout.dtype for layout in package.inputs}
-    typed = {name: array.astype(types[name]) for name, array in inputs.items()}
-    samples = len(next(iter(typed.values()))) if batch and typed else None
-    if samples is None:
-        return dict(zip(names, _run(session, names, typed, model), strict=True))
-    rows = [_run(session, names, {name: array[at] for name, array in typed.items()}, model) for at in range(samples)]
-    return {name: np.stack([row[number] for row in rows]) for number, name in enumerate(names)}
+class Reference:
+    """The model that a package was compiled from, loaded by onnxruntime."""
+
+    def __init__(self, package: Package, model: Path) -> None:
+        self._model = model
+        self._names = [layout.name for layout in package.outputs]
+        self._types = {layout.name: layout.dtype for layout in package.inputs}
+        runtime = _onnxruntime()
+        _require_same_model(model, package)
+        self._session = _session(runtime, model)
+
+    def outputs(self, inputs: Tensors, batch: bool) -> dict[str, Array]:
+        """Its outputs for the inputs; with ``batch``, of one sample after another along the leading axis."""
+        typed = {name: array.astype(self._types[name]) for name, array in inputs.items()}
+        if not batch or not typed:
+            return dict(zip(self._names, self._run(typed), strict=True))
+        samples = len(next(iter(typed.values())))
+        rows = [self._run({name: array[at] for name, array in typed.items()}) for at in range(samples)]
+        return {name: np.stack([row[number] for row in rows]) for number, name in enumerate(self._names)}
+
+    def _run(self, inputs: Tensors) -> list[Array]:
+        try:
+            return self._session.run(self._names, dict(inputs))
+        except Exception as error:  # onnxruntime's exceptions have no common class
+            what = f"onnxruntime cannot run it: {str(error).splitlines()[0]}"
+            raise TileError(str(self._model), what) from None
 
 
 def output_errors(outputs: Tensors, reference: Tensors) -> list[OutputError]:
@@ -86,10 +99,3 @@ def _session(runtime: Any, model: Path) -> Any:
         return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's exceptions have no common class
         raise TileError(str(model), f"onnxruntime cannot load it: {str(error).splitlines()[0]}") from None
-
-
-def _run(session: Any, names: list[str], inputs: Tensors, model: Path) -> list[Array]:
-    try:
-        return session.run(names, dict(inputs))
-    except Exception as error:  # onnxruntime's exceptions have no common class
-        raise TileError(str(model), f"onnxruntime cannot run it: {str(error).splitlines()[0]}") from None

@@ -14,9 +14,9 @@ from ..codegen.package import Package, package_digest, read_package
 from ..simulators.functional import FunctionalSimulator
 from ..support.diagnostics import TileError
 from .run_arguments import RunOptions
-from .run_check import output_errors, reference_outputs
+from .run_check import Reference, output_errors
 from .run_report import RunReport, print_report
-from .run_tensors import random_inputs, read_array, read_inputs, write_output_files, write_outputs
+from .run_tensors import random_inputs, read_array, read_inputs, require_fitting_path, write_output_files, write_outputs
 
 Array = npt.NDArray[Any]
 
@@ -28,18 +28,23 @@ class RunDriver:
         self.options = options
 
     def run(self) -> int:
-        """The exit code: 1 if the check fails."""
+        """The exit code: 1 if the check fails. Whatever can be wrong before executing is found before executing."""
         options = self.options
         package = read_package(options.package)
         if options.verbose:
             self._say(f"package {package_digest(options.package)}, {len(package.program.columns)} instructions")
         inputs = self._inputs(package)
-        outputs = self._execute(package, inputs)
-        report = self._report(package, inputs, outputs)
+        labels = None if options.labels is None else self._labels(options.labels, self._sample_count(inputs))
+        reference = None if options.model is None else Reference(package, options.model)
         if options.output is not None:
-            write_outputs(outputs, options.output)
-        if options.output_dir is not None:
-            write_output_files(outputs, options.output_dir)
+            require_fitting_path(options.output, len(package.outputs))
+        outputs = self._execute(package, inputs)
+        report = RunReport(outputs, options.batch, labels=labels or [])
+        if reference is not None:
+            self._check(report, reference.outputs(inputs, options.batch))
+        if options.argmax or labels is not None:
+            report.predictions = _predictions(next(iter(outputs.values())), options.batch)
+        self._write(outputs)
         print_report(report, options)
         return 0 if report.passed is not False else 1
 
@@ -61,20 +66,19 @@ class RunDriver:
             self._say(f"executed in {time.perf_counter() - start:.2f} s")
         return outputs
 
-    def _report(self, package: Package, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> RunReport:
-        options = self.options
-        report = RunReport(outputs, options.batch)
-        if options.check:
-            assert options.model is not None
-            reference = reference_outputs(package, options.model, inputs, options.batch)
-            report.errors = output_errors(outputs, reference)
-            report.passed = all(error.relative <= options.tolerance for error in report.errors)
-            report.reference_predictions = _predictions(next(iter(reference.values())), options.batch)
-        if options.argmax or options.labels is not None:
-            report.predictions = _predictions(next(iter(outputs.values())), options.batch)
-        if options.labels is not None:
-            report.labels = self._labels(options.labels, len(report.predictions))
-        return report
+    def _check(self, report: RunReport, reference: Mapping[str, Array]) -> None:
+        report.errors = output_errors(report.outputs, reference)
+        report.passed = all(error.relative <= self.options.tolerance for error in report.errors)
+        report.reference_predictions = _predictions(next(iter(reference.values())), self.options.batch)
+
+    def _write(self, outputs: Mapping[str, Array]) -> None:
+        if self.options.output is not None:
+            write_outputs(outputs, self.options.output)
+        if self.options.output_dir is not None:
+            write_output_files(outputs, self.options.output_dir)
+
+    def _sample_count(self, inputs: Mapping[str, Array]) -> int:
+        return len(next(iter(inputs.values()))) if self.options.batch and inputs else 1
 
     def _labels(self, argument: str, count: int) -> list[int]:
         labels = read_array(argument).reshape(-1)

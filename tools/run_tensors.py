@@ -108,18 +108,24 @@ def _shaped(array: Array, layout: TensorLayout, batch: bool) -> Array:
     raise TileError(f"input '{layout.name}'", f"has shape {list(array.shape)}", remedy)
 
 
+def require_fitting_path(path: Path, outputs: int) -> None:
+    """A TileError if so many outputs cannot be written to the path."""
+    if path.suffix != ".npz" and (path.suffix != ".npy" or outputs != 1):
+        raise TileError(str(path), f"cannot hold {outputs} outputs", "name an .npz file, or an .npy file for one")
+    if not path.parent.is_dir():
+        raise TileError(str(path), f"there is no directory {path.parent}", "create it")
+
+
 def write_outputs(outputs: Mapping[str, Array], path: Path) -> None:
     """Writes all outputs to one file: `.npz`, or `.npy` if there is one output."""
-    if path.suffix == ".npz":
-        with atomic_file(path) as temporary, temporary.open("wb") as file:
-            writer = ArraysWriter(file)
-            for name, array in outputs.items():
-                writer.add(name, array)
-            writer.close()
-    elif path.suffix == ".npy" and len(outputs) == 1:
-        _write_npy(path, next(iter(outputs.values())))
-    else:
-        raise TileError(str(path), f"cannot hold {len(outputs)} outputs", "name an .npz file, or an .npy file for one")
+    require_fitting_path(path, len(outputs))
+    if path.suffix == ".npy":
+        return _write_npy(path, next(iter(outputs.values())))
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        writer = ArraysWriter(file)
+        for name, array in outputs.items():
+            writer.add(name, array)
+        writer.close()
 
 
 def write_output_files(outputs: Mapping[str, Array], folder: Path) -> None:

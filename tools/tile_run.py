@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from .session import run_tool
 
-
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 

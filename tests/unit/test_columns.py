@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from programs import TARGET, columns_strategy
-from tilec.codegen.columns import COLUMN_TYPES, INSTRUCTION_BYTES, Columns, Program
+from tilec.analysis.machine import Machine, Precision
+from tilec.codegen.columns import COLUMN_TYPES, INSTRUCTION_BYTES, Columns, Program, Target
 from tilec.codegen.field_check import field_faults
 from tilec.codegen.isa import BY_MNEMONIC, ISA, Op, Unit, mnemonic
 
@@ -82,3 +83,11 @@ def test_places_in_a_program_are_named() -> None:
     assert made.core_of_rows().tolist() == [0, 0, 0, 2, 2]
     assert len(made.core(1)) == 0
     assert made.core(2).op.tolist() == [Op.SETBW, Op.VRELU]
+
+
+def test_a_target_has_the_facts_of_a_machine() -> None:
+    machine = Machine.load("tiny4")
+    assert Target.of(machine, Precision()) == Target(128, 128, 8, 65536, 1)
+    assert Target.of(machine, Precision(16, 16, 12)) == Target(128, 64, 8, 65536, 2)
+    with pytest.raises(AssertionError, match="elements of two sizes"):
+        Target.of(machine, Precision(8, 8, 16))

@@ -288,6 +288,7 @@ Edit = Callable[[dict[str, Any]], object]
         (lambda content: content.pop("format"), "is not the manifest of a package"),
         (lambda content: content.update(format="elf"), "has format 'elf'"),
         (lambda content: content.update(version=2), "has version 2, this is version 1"),
+        (lambda content: content.update(outputs=[]), "there are no outputs"),
         (lambda content: content.pop("inputs"), "is corrupt: KeyError 'inputs'"),
         (lambda content: content.update(inputs=3), "is corrupt"),
         (lambda content: content.update(inputs=[3]), "is corrupt"),

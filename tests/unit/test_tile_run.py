@@ -159,7 +159,7 @@ def test_a_leading_one_may_be_left_out(folder: Path) -> None:
         (["-i", "@one.npy", "--check", "--model", "@none.onnx"], "none.onnx: no such file or directory"),
         (["-i", "@one.npy", "--check", "--model", "@one.npy"], "is not the model that the package was compiled from"),
         (["-i", "@one.npy", "-o", "@y.txt"], "y.txt: cannot hold 1 outputs; name an .npz file"),
-        (["-i", "@one.npy", "-o", "@none/y.npy"], "no such file or directory"),
+        (["-i", "@one.npy", "-o", "@none/y.npy"], "there is no directory"),
         (["-i", "@many.npz", "--batch", "--labels", "@one.npy"], "has 8 labels for 20 samples"),
         (["--rando", "1"], "unknown option '--rando'; did you mean '--random'?"),
         (["--limit", "0"], "must be at least 1, not 0"),
