@@ -37,6 +37,14 @@ class CommandLine(argparse.ArgumentParser):
         return namespace
 
 
+def dimension(text: str) -> tuple[str, int]:
+    """The value of `--dim NAME=N`."""
+    name, _, value = text.partition("=")
+    if not name or not value.isascii() or not value.isdigit() or not 0 < int(value[:20]) < 2**63:
+        raise argparse.ArgumentTypeError(f"expected NAME=N with a positive N, not '{text}'")
+    return name, int(value)
+
+
 def _llvm_spelling(arguments: Sequence[str], flags: set[str], known: Iterable[str]) -> Iterable[str]:
     """The arguments in the one spelling that argparse knows."""
     options = set(known)

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from ..passes.registry import NAMED_PIPELINES, PASSES
 from ..support.diagnostics import TileError
-from .command_line import CommandLine
+from .command_line import CommandLine, dimension
 
 Listing: TypeAlias = Literal["passes", "dialects"]
 
@@ -105,7 +105,7 @@ def _parser() -> CommandLine:
     add = parser.add_argument_group("input and output").add_argument
     add("input", nargs="?", default="-", help=".mlir or .onnx file; '-', the default, is stdin")
     add("-o", dest="output", type=Path, metavar="FILE", help="write the result to FILE, whole or not at all")
-    add("--dim", action="append", default=[], type=_dim, metavar="NAME=N", help="bind a symbolic dimension of a model")
+    add("--dim", action="append", default=[], type=dimension, metavar="NAME=N", help="bind a symbolic dimension")
     add(
         "--resources",
         action="append",
@@ -199,13 +199,6 @@ def _pipeline(given: argparse.Namespace) -> tuple[str, str]:
     if len(found) > 1:
         raise TileError("tile-opt", "the passes are given in several ways", "keep one of --pass-pipeline, -p, --PASS")
     return found[0] if found else ("", "--passes")
-
-
-def _dim(text: str) -> tuple[str, int]:
-    name, _, value = text.partition("=")
-    if not name or not value.isascii() or not value.isdigit() or not 0 < int(value[:20]) < 2**63:
-        raise argparse.ArgumentTypeError(f"expected NAME=N with a positive N, not '{text}'")
-    return name, int(value)
 
 
 def _count(text: str) -> int:

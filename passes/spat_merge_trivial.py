@@ -1,0 +1,29 @@
+"""`spat-merge-trivial`: fold what is not worth an op of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..dialects.spat import ComputeBatchOp
+from ..lowering.trivial_folding import erase_dead, fold_body, share_constants
+from .statistics import record_statistic
+
+
+@dataclass(frozen=True)
+class SpatMergeTrivialPass(ModulePass):
+    """Folds trivial computation into its neighbours: additions of zero and products with one vanish, an activation
+    that follows itself vanishes, constants that are added (or multiplied) in a row become one, views of whole tiles
+    become the tile. Equal constants become one, and batches that nothing reads are erased.
+    """
+
+    name = "spat-merge-trivial"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        record_statistic("constants shared", share_constants(op))
+        batches = [inner for inner in op.walk() if isinstance(inner, ComputeBatchOp)]
+        record_statistic("ops folded", sum(fold_body(batch) for batch in batches))
+        record_statistic("ops erased", erase_dead(op))

@@ -1,0 +1,112 @@
+"""The command line of `tile-compile`. Imports no IR, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..support.diagnostics import TileError
+from .command_line import CommandLine, dimension
+
+DESCRIPTION = """\
+Compiles an ONNX network for a processing-in-memory chip: one instruction stream per core, weights, memory image.
+"""
+
+EPILOG = """\
+examples:
+  tile-compile model.onnx -o out/                             for the reference machine of 144 cores
+  tile-compile model.onnx -o model.tilepkg --machine chip.json --dim batch=1
+  tile-compile model.onnx -o out/ --print-ir-tree-dir ir/     keep the module after each pass
+
+A summary goes to stdout, everything else to stderr. Exit codes: 0 success, 1 an error in the input, 70 an error in
+tile.
+"""
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """What one run of `tile-compile` is asked to do."""
+
+    # These affect the package.
+    model: str
+    machine: str
+    weight_bits: int
+    activation_bits: int
+    replicate: bool
+    dims: tuple[tuple[str, int], ...]
+    pipeline: str | None
+
+    # These do not.
+    output: Path
+    resources: tuple[Path, ...]
+    verify_each: bool
+    print_ir_tree_dir: Path | None
+    timing: bool
+    pass_statistics: bool
+    json: bool
+    quiet: bool
+    verbose: bool
+
+    def manifest(self) -> dict[str, object]:
+        """The options that affect the package, as the manifest records them. Files are there by their hashes."""
+        content: dict[str, object] = {
+            "weight_bits": self.weight_bits,
+            "activation_bits": self.activation_bits,
+            "replicate": self.replicate,
+        }
+        if self.dims:
+            content["dims"] = {name: extent for name, extent in sorted(self.dims)}
+        if self.pipeline is not None:
+            content["pipeline"] = self.pipeline
+        return content
+
+
+def parse_arguments(arguments: Sequence[str]) -> CompileOptions:
+    """The options that the arguments ask for; a TileError for what makes no sense."""
+    given = vars(_parser().parse(arguments))
+    options = CompileOptions(**{**given, "dims": tuple(given["dims"]), "resources": tuple(given["resources"])})
+    if len({name for name, _ in options.dims}) < len(options.dims):
+        raise TileError("--dim", "binds one dimension twice", "keep one of the values")
+    return options
+
+
+def _parser() -> CommandLine:
+    parser = CommandLine("tile-compile", DESCRIPTION)
+    parser.epilog = EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+
+    add = parser.add_argument_group("input and output").add_argument
+    add("model", metavar="MODEL", help="an .onnx file, or .mlir text of any level; '-' is stdin")
+    add("-o", "--output", type=Path, required=True, metavar="PACKAGE", help="a directory, or one file NAME.tilepkg")
+    add("--dim", dest="dims", action="append", default=[], type=dimension, metavar="NAME=N",
+        help="bind a symbolic dimension of the model")  # fmt: skip
+    add("--resources", action="append", default=[], type=Path, metavar="FILE.npz",
+        help="arrays that .mlir text names by digest")  # fmt: skip
+
+    add = parser.add_argument_group("target").add_argument
+    add("--machine", default="reference144", metavar="NAME|FILE.json",
+        help="preset or architecture file of the chip (default reference144)")  # fmt: skip
+    add("--weight-bits", type=_bits, default=8, metavar="N", help="bits of a weight in the arrays (default 8)")
+    add("--activation-bits", type=_bits, default=8, metavar="N", help="bits of an activation (default 8)")
+    add("--no-replicate", dest="replicate", action="store_false", help="one copy of the weights, in the fewest parts")
+    add("--pass-pipeline", dest="pipeline", metavar="PIPELINE",
+        help="run these passes instead of the default pipeline; target options then do not apply")  # fmt: skip
+
+    add = parser.add_argument_group("checking and reporting").add_argument
+    add("--verify-each", action="store_true", default=True, help="verify the module after each pass (the default)")
+    add("--no-verify-each", action="store_false", dest="verify_each", help="do not")
+    add("--print-ir-tree-dir", type=Path, metavar="DIR", help="write the module after each pass to a file in DIR")
+    add("--timing", action="store_true", help="report the time of each pass and of code generation")
+    add("--pass-statistics", action="store_true", help="report what the passes counted")
+    add("--json", action="store_true", help="print the summary as one JSON object")
+    add("--quiet", "-q", action="store_true", help="print no summary and no progress")
+    add("--verbose", "-v", action="store_true", help="say which pass runs; tracebacks for errors in tile")
+    return parser
+
+
+def _bits(text: str) -> int:
+    if text not in ("1", "2", "4", "8", "16", "32"):
+        raise argparse.ArgumentTypeError(f"expected 1, 2, 4, 8, 16 or 32, not '{text}'")
+    return int(text)

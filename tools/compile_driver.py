@@ -1,0 +1,130 @@
+"""One run of `tile-compile`, from options to a package."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..codegen.build import build_package
+from ..codegen.manifest import Origin
+from ..codegen.package import Package, write_package
+from ..codegen.stream_check import check_stream
+from ..dialects.registry import make_context
+from ..passes.instrumentation import PassInstrumentation
+from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to_tree
+from ..passes.ir_text import PrintOptions
+from ..passes.manager import PassManager, Verifier
+from ..passes.pipeline import build_pipeline, parse_pipeline
+from ..passes.progress import Progress
+from ..passes.registry import all_passes
+from ..passes.statistics import PassStatistics
+from ..passes.timing import PassTimer, Timer
+from ..support.diagnostics import TileError
+from .compile_arguments import CompileOptions
+from .compile_report import CompileReport, print_report
+from .opt_input import OnnxInput, parse_chunk, read_input
+from .progress_line import ProgressLine
+
+
+class CompileDriver:
+    """Reads the model, runs the pipeline, generates code, writes the package, reports."""
+
+    def __init__(self, options: CompileOptions) -> None:
+        self.options = options
+        self.context = make_context(False)
+        self.timer = Timer()
+        self.statistics = PassStatistics()
+        self.line = ProgressLine(sys.stderr, shown=not (options.quiet or options.verbose))
+
+    def run(self) -> int:
+        """The exit code. A TileError leaves no output behind."""
+        start = time.perf_counter()
+        passes = self._passes()
+        with self.line:
+            self.line.say("reading the model")
+            module, origin = self._read()
+            PassManager(passes, self._instrumentations()).run(self.context, module)
+            self.line.say("generating code")
+            with self.timer.phase("Code generation"):
+                package = build_package(module, origin, self.options.manifest())
+            with self.timer.phase("Stream check"):
+                _check(package)
+            self.line.say("writing the package")
+            with self.timer.phase("Output"):
+                digest = write_package(package, self.options.output)
+        if self.options.pass_statistics:
+            sys.stderr.write(self.statistics.report())
+        if self.options.timing:
+            sys.stderr.write(self.timer.report())
+        print_report(CompileReport.of(package, digest, time.perf_counter() - start), self.options)
+        return 0
+
+    def _passes(self) -> tuple[ModulePass, ...]:
+        options = self.options
+        text, source = options.pipeline, "--pass-pipeline"
+        if text is None:
+            source = "tile-compile"
+            replicate = str(options.replicate).lower()
+            text = (
+                f'tile-default{{machine="{_escaped(options.machine)}" weight-bits={options.weight_bits} '
+                f"activation-bits={options.activation_bits} replicate={replicate}}}"
+            )
+        return build_pipeline(parse_pipeline(text, source), all_passes())
+
+    def _read(self) -> tuple[ModuleOp, Origin]:
+        options = self.options
+        source = read_input(options.model)
+        if isinstance(source, OnnxInput):
+            from ..lowering.onnx_importer import import_onnx
+
+            with self.timer.phase("Importer"):
+                module = import_onnx(source.source, dict(options.dims))
+            data = source.source if isinstance(source.source, bytes) else source.source.read_bytes()
+        else:
+            from ..dialects.tile import load_resources
+
+            if options.dims:
+                raise TileError("--dim", f"'{options.model}' is no ONNX model", "remove the option")
+            for path in options.resources:
+                load_resources(path)
+            (chunk,) = source
+            with self.timer.phase("Parser"):
+                module = parse_chunk(chunk, self.context)
+            data = chunk.text.encode()
+        return module, Origin(Path(source.name if isinstance(source, OnnxInput) else options.model).name, _hash(data))
+
+    def _instrumentations(self) -> list[PassInstrumentation]:
+        """Outermost first, as in `tile-opt`."""
+        options = self.options
+        found: list[PassInstrumentation] = [self.line]
+        if options.pass_statistics:
+            found.append(self.statistics)
+        if options.print_ir_tree_dir is not None:
+            sink = dump_to_tree(options.print_ir_tree_dir)
+            found.append(IRPrinter(PrintWhen(after_all=True), sink, PrintOptions(False, False, None)))
+        if options.verify_each:
+            found.append(Verifier())
+        if options.verbose:
+            found.append(Progress(sys.stderr.write))
+        if options.timing:
+            found.append(PassTimer(self.timer))
+        return found
+
+
+def _check(package: Package) -> None:
+    """The independent validator's verdict on the finished streams: a fault is an error of the compiler."""
+    faults = check_stream(package.program, package.weights, package.memory.size_bytes, limit=1)
+    assert not faults, f"the compiler made a bad stream: {faults[0]}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

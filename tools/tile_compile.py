@@ -1,0 +1,27 @@
+"""`tile-compile`: an ONNX model to a package that a chip, or its simulator, runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from .session import run_tool
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code of `tile-compile` for the arguments, by default those of the command line."""
+    return run_tool("tile-compile", _run, arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    from .compile_arguments import parse_arguments
+
+    options = parse_arguments(arguments)
+
+    from .compile_driver import CompileDriver
+
+    return CompileDriver(options).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
