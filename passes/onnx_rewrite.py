@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from xdsl.dialects.builtin import UnknownLoc
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
@@ -15,9 +16,13 @@ from ..dialects.tile import Array
 
 
 def substitute(rewriter: PatternRewriter, op: Operation, new: Sequence[Operation], *absorbed: Operation) -> None:
-    """Replaces ``op`` by ``new``, whose last op gives the results; they come from ``op`` and what it ``absorbed``."""
+    """Replaces ``op`` by ``new``, whose last op gives the results.
+
+    New ops without a location of their own come from ``op`` and what it ``absorbed``.
+    """
     for replacement in new:
-        fuse_locations(replacement, *absorbed, op)
+        if isinstance(replacement.location, UnknownLoc):
+            fuse_locations(replacement, *absorbed, op)
     rewriter.replace(op, new)
 
 
@@ -26,9 +31,13 @@ def forward(rewriter: PatternRewriter, op: Operation, value: SSAValue) -> None:
     rewriter.replace(op, (), (value,))
 
 
-def constant_like(array: Array, model: Array) -> ConstantOp:
-    """A constant with the numbers of ``array`` and the element type of ``model``."""
-    return ConstantOp.from_array(np.ascontiguousarray(array, model.dtype))
+def constant_like(array: Array, source: SSAValue) -> ConstantOp:
+    """A constant with the numbers of ``array``; it takes element type, name and location of the constant ``source``."""
+    assert isinstance(source.owner, ConstantOp)
+    constant = ConstantOp.from_array(np.asarray(array, source.owner.value.dtype))
+    constant.location = source.owner.location
+    constant.output.name_hint = source.name_hint
+    return constant
 
 
 def float_constant(value: SSAValue) -> Array | None:

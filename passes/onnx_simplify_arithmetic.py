@@ -48,7 +48,7 @@ class SubtractAndDivideByConstant(RewritePattern):
         if array is None:
             return
         subtracts = isinstance(op, onnx.SubOp)
-        constant = constant_like(-array if subtracts else 1 / array, array)
+        constant = constant_like(-array if subtracts else 1 / array, op.b)
         new = onnx.AddOp if subtracts else onnx.MulOp
         substitute(rewriter, op, [constant, new.of([op.a, constant.output])])
 
@@ -76,8 +76,8 @@ class LowerBatchNormalization(RewritePattern):
         # In double precision: what is left of the statistics is two roundings.
         factor = scale.astype(np.float64) / np.sqrt(var.astype(np.float64) + op.epsilon.value.data)
         offset = shift - mean * factor
-        factors = constant_like(along_channels(factor, op.x), scale)
-        offsets = constant_like(along_channels(offset, op.x), scale)
+        factors = constant_like(along_channels(factor, op.x), op.scale)
+        offsets = constant_like(along_channels(offset, op.x), op.b)
         product = onnx.MulOp.of([op.x, factors.output])
         substitute(rewriter, op, [factors, product, offsets, onnx.AddOp.of([product.c, offsets.output])])
 
@@ -98,22 +98,22 @@ class FoldIntoLayer(RewritePattern):
             return
         vector = per_channel(array, op.a)
         weights, bias = _parameters(layer)
-        if vector is None or weights is None or (bias is None and len(layer.operands) > 2):
+        x, w, *b = layer.operands
+        if vector is None or weights is None or (b and bias is None):
             return
-        if bias is None:
-            bias = np.zeros(len(vector), weights.dtype)
-        if isinstance(op, onnx.AddOp):
-            bias = bias + vector
-            values = [layer.operands[1]]
-            new: list[onnx.OnnxOp] = []
-        else:
-            bias = bias * vector
+        new: list[onnx.OnnxOp] = []
+        if isinstance(op, onnx.MulOp):
             axis = 0 if isinstance(layer, onnx.ConvOp) else 1
-            scaled = weights * vector.reshape([-1 if i == axis else 1 for i in range(weights.ndim)])
-            new = [constant_like(scaled, weights)]
-            values = [new[0].results[0]]
-        new.append(constant_like(bias, weights))
-        new.append(type(layer).of([layer.operands[0], *values, new[-1].results[0]], layer.properties))
+            along_axis = [-1 if i == axis else 1 for i in range(weights.ndim)]
+            new.append(constant_like(weights * vector.reshape(along_axis), w))
+            w = new[-1].results[0]
+            if bias is not None:
+                new.append(constant_like(bias * vector, b[0]))
+                b = [new[-1].results[0]]
+        else:
+            new.append(constant_like(vector if bias is None else bias + vector, b[0] if b else op.b))
+            b = [new[-1].results[0]]
+        new.append(type(layer).of([x, w, *b], layer.properties))
         substitute(rewriter, op, new, layer)
 
 
@@ -142,13 +142,13 @@ class MergeArithmetic(RewritePattern):
             return
         match first, op:
             case (onnx.MulOp(), onnx.MulOp()):
-                constant = constant_like(inner * outer, inner)
+                constant = constant_like(inner * outer, first.b)
                 new = [constant, onnx.MulOp.of([first.a, constant.output])]
             case (onnx.AddOp(), onnx.AddOp()):
-                constant = constant_like(inner + outer, inner)
+                constant = constant_like(inner + outer, first.b)
                 new = [constant, onnx.AddOp.of([first.a, constant.output])]
             case (onnx.AddOp(), onnx.MulOp()):
-                offset = constant_like(inner * outer, inner)
+                offset = constant_like(inner * outer, first.b)
                 product = onnx.MulOp.of([first.a, op.b])
                 new = [product, offset, onnx.AddOp.of([product.c, offset.output])]
             case _:
@@ -178,9 +178,9 @@ class NormalizeGemm(RewritePattern):
             matrix = weights.T if op.trans_b.value.data else weights
             if alpha != 1:
                 matrix = matrix * weights.dtype.type(alpha)
-            operands = [a, add(constant_like(matrix, weights))]
-            if vector is not None:
-                operands.append(add(constant_like(vector * vector.dtype.type(beta), weights)))
+            operands = [a, add(constant_like(matrix, op.b))]
+            if op.c is not None and vector is not None:
+                operands.append(add(constant_like(vector * vector.dtype.type(beta), op.c)))
             product = add(onnx.GemmOp.of(operands))
         else:
             b = add(onnx.TransposeOp.of([op.b])) if op.trans_b.value.data else op.b

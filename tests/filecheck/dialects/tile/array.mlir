@@ -2,7 +2,7 @@
 // Two runs: what is printed is read back and printed the same.
 
 // CHECK: value = #tile.array<f32[2, 3] [1.0, -0.0, 1.0e-07, inf, -inf, nan]>
-"test.op"() {value = #tile.array<f32[2, 3] [1, -0.0, 1e-7, inf, -inf, nan]>} : () -> ()
+"test.op"() {value = #tile.array<f32[2, 3] [1, -0.0, 1.0e-7, inf, -inf, nan]>} : () -> ()
 
 // A NaN other than the canonical one keeps its bits.
 // CHECK: value = #tile.array<f32[1] [0x7FC00001]>
