@@ -35,17 +35,18 @@ class WeightTable:
 
     @classmethod
     def from_groups(cls, groups: Sequence[Sequence[F32 | None]]) -> WeightTable:
-        """From each group's matrix, per core; groups that hold the same array object share one entry."""
+        """From each group's matrix, per core; groups whose matrices are the same memory share one entry."""
         matrices: list[F32] = []
-        known: dict[int, int] = {}
+        known: dict[tuple[object, ...], int] = {}
 
         def index(matrix: F32 | None) -> int:
             if matrix is None:
                 return -1
-            if id(matrix) not in known:
-                known[id(matrix)] = len(matrices)
+            memory = (matrix.ctypes.data, matrix.shape, matrix.strides)
+            if memory not in known:
+                known[memory] = len(matrices)
                 matrices.append(matrix)
-            return known[id(matrix)]
+            return known[memory]
 
         of_group = tuple(tuple(index(matrix) for matrix in core) for core in groups)
         return cls(tuple(matrices), of_group)

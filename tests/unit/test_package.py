@@ -364,3 +364,11 @@ def test_row_major_layouts_count_up(shape: list[int]) -> None:
 
 def test_target_facts() -> None:
     assert dataclasses.replace(TARGET, element_bytes=2).local_elements == 128
+
+
+def test_groups_on_the_same_memory_share_a_matrix() -> None:
+    values = np.zeros((8, 4), np.float32)
+    table = WeightTable.from_groups([[values[:4], values[4:]], [values[:4], None, values[:4].copy()]])
+    assert table.of_group == ((0, 1), (0, -1, 2))
+    assert table.matrix(1, 1) is None
+    assert table.matrix(1, 5) is None
