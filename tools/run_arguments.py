@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ examples:
   tile-run out/ --input image.npy                           print a summary of the outputs
   tile-run out/ --input x=image.npy -o result.npz           keep them
   tile-run out/ --input digits.npz:x --batch --argmax       classify many samples
-  tile-run out/ --input digits.npz:x --batch --labels digits.npz:y      ... and count the right ones
+  tile-run out/ --input digits.npz:x --scale 1/255 --batch --labels digits.npz:y      ... and count the right ones
   tile-run out/ --random 0 --check --model model.onnx       compare with onnxruntime on random data
 
 Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 an error in the input or a failed check,
@@ -34,6 +35,7 @@ class RunOptions:
     package: Path
     inputs: tuple[str, ...]
     random: int | None
+    scale: float | None
     batch: bool
     limit: int | None
 
@@ -94,6 +96,9 @@ def _add_inputs(parser: CommandLine) -> None:
         "file has one array or one called like the input",
     )
     group.add_argument("--random", type=int, metavar="SEED", help="random inputs, from a standard normal distribution")
+    group.add_argument(
+        "--scale", type=_factor, metavar="FACTOR", help="multiply the inputs by this: 1/255 for images of bytes"
+    )
     group.add_argument("--batch", action="store_true", help="the inputs' leading axis counts samples; run each")
     group.add_argument("--limit", type=_positive, metavar="N", help="run only the first N samples")
 
@@ -125,6 +130,17 @@ def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
+    return value
+
+
+def _factor(text: str) -> float:
+    numerator, slash, denominator = text.partition("/")
+    try:
+        value = float(numerator) / (float(denominator) if slash else 1.0)
+    except (ValueError, ZeroDivisionError):
+        raise argparse.ArgumentTypeError(f"must be a number or a fraction, not {text}") from None
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"must be finite, not {text}")
     return value
 
 

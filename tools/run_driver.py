@@ -53,6 +53,8 @@ class RunDriver:
         if options.random is not None:
             return random_inputs(options.random, package.inputs, (options.limit or 1) if options.batch else None)
         found = read_inputs(options.inputs, package.inputs, options.batch)
+        if options.scale is not None:
+            found = {name: array.astype(np.float32) * np.float32(options.scale) for name, array in found.items()}
         return {name: array[: options.limit] for name, array in found.items()} if options.batch else found
 
     def _execute(self, package: Package, inputs: Mapping[str, Array]) -> dict[str, Array]:

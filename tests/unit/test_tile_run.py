@@ -140,6 +140,13 @@ def test_a_leading_one_may_be_left_out(folder: Path) -> None:
     np.testing.assert_allclose(np.load(folder / "y.npy"), EXPECTED, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("factor", "value"), [("1/4", 0.25), ("3", 3.0), ("-2e0", -2.0)])
+def test_inputs_are_scaled(folder: Path, factor: str, value: float) -> None:
+    assert run(folder, "-i", "@one.npy", f"--scale={factor}", "-o", "@y.npy") == 0
+    expected = np.maximum(SAMPLES[0] * np.float32(value) @ WEIGHTS, 0)
+    np.testing.assert_allclose(np.load(folder / "y.npy"), expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -165,6 +172,8 @@ def test_a_leading_one_may_be_left_out(folder: Path) -> None:
         (["--limit", "0"], "must be at least 1, not 0"),
         (["--tolerance", "nan"], "must be 0 or more, not nan"),
         (["--tolerance", "x"], "invalid"),
+        (["--scale", "1/0"], "must be a number or a fraction, not 1/0"),
+        (["--scale", "1e999"], "must be finite"),
     ],
 )
 def test_mistakes_are_one_line(
