@@ -18,6 +18,7 @@ from ..dialects import pim
 from ..dialects.location import copy_location
 from ..dialects.pim import Access, AccessAttr, IssueOp, shape_of
 from ..dialects.spat import WindowAttr
+from ..support.diagnostics import TileError
 from .target import Target, target_of
 
 
@@ -119,6 +120,10 @@ class _Rewrite:
             case pim.TransferOp():
                 self._add(op, pim.TransferOp(self._rows_of(op.source), op.messages))
             case pim.OutputOp():
+                for value in op.values:
+                    if value not in self.roots:
+                        what = f"{value.type} is in no local memory, from where it could be stored"
+                        raise TileError(f"output '{op.output_name.data}'", what, "copy it in a pim.core_batch")
                 values = [self._rows_of(value) for value in op.values]
                 self._add(op, pim.OutputOp(op.output_name, op.shape, op.channels, values))
             case _:

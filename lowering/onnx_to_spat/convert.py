@@ -106,6 +106,9 @@ def _output(context: LoweringContext, source: Operation, value: SSAValue, name: 
     feature = context.features.get(value)
     if feature is None:
         raise TileError(f"output '{name}'", "it does not depend on any input", "remove it from the model")
+    if any(isinstance(segment.value.owner, InputOp) for segment in feature.segments):
+        # Only what a core computes can be stored: copy.
+        feature = ew.map_feature(context, source, feature, lambda _, x: x)
     op = OutputOp(name, feature.shape, [s.channels for s in feature.segments], [s.value for s in feature.segments])
     context.ops.append(copy_location(source, op))
 
@@ -190,19 +193,21 @@ def _unary(function: Callable[[Any], ew.Unary]) -> Lower:
     return lower
 
 
-def _binary(function: ew.Binary, commutes: bool = True) -> Lower:
+def _binary(function: ew.Binary, exchanged: ew.Binary | None = None) -> Lower:
+    """``exchanged`` is the function with its operands exchanged, unless it commutes."""
+
     def lower(context: LoweringContext, op: onnx.BinaryOp) -> Feature:
         a, b = op.operands
-        if a in context.constants and b in context.features and commutes:
-            a, b = b, a
-        if a not in context.features:
-            raise refuse(op, "a constant left operand", "exchange the operands")
+        if a in context.constants:
+            return ew.combine_constant(
+                context, op, _feature(context, op, b), context.constants[a], exchanged or function
+            )
         feature = context.features[a]
         if b in context.constants:
             return ew.combine_constant(context, op, feature, context.constants[b], function)
         other = context.features[b]
-        if commutes and feature.is_vector and not other.is_vector:
-            feature, other = other, feature
+        if feature.is_vector and not other.is_vector:
+            return ew.combine_features(context, op, other, feature, exchanged or function)
         return ew.combine_features(context, op, feature, other, function)
 
     return lower
@@ -332,10 +337,10 @@ LOWERINGS: dict[str, Lower] = {
     "onnx.HardSwish": _unary(lambda _: ew.hard_swish),
     "onnx.PRelu": _prelu,
     "onnx.Add": _binary(ew.add),
-    "onnx.Sub": _binary(ew.subtract, commutes=False),
+    "onnx.Sub": _binary(ew.subtract, ew.subtract_from),
     "onnx.Mul": _binary(ew.multiply),
     "onnx.Max": _binary(ew.maximum),
-    "onnx.Min": _binary(ew.minimum, commutes=False),
+    "onnx.Min": _binary(ew.minimum),
     "onnx.Softmax": lambda context, op: softmax(context, op, _feature(context, op, op.x)),
     "onnx.LRN": lambda context, op: local_response(context, op, _spatial(context, op, op.x)),
     "onnx.Reshape": _reshape,

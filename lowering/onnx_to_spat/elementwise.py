@@ -43,7 +43,7 @@ def map_feature(context: LoweringContext, op: Operation, feature: Feature, funct
 
 def combine_features(context: LoweringContext, op: Operation, a: Feature, b: Feature, function: Binary) -> Feature:
     """Emits one batch per segment that combines the rows of two features. ``b`` may have one position per image."""
-    if a.extents != b.extents and not (a.images == b.images and a.channels == b.channels and b.is_vector):
+    if not (_same_shape(a, b) or _repeats_over_positions(a, b)):
         raise refuse(op, f"operands of shape {list(a.shape)} and {list(b.shape)}", "expand one of them in the model")
     b = _aligned(context, op, a, b)
     segments: list[Segment] = []
@@ -56,6 +56,17 @@ def combine_features(context: LoweringContext, op: Operation, a: Feature, b: Fea
             y = builder.input_tile(right.value, RowWindow(1, a.height, stride=0))
         segments.append(context.emit_segment(builder, function(builder, x, y), left))
     return Feature(tuple(segments), a.images, a.height, a.columns, a.shape)
+
+
+def _same_shape(a: Feature, b: Feature) -> bool:
+    return a.extents == b.extents and a.shape == b.shape
+
+
+def _repeats_over_positions(a: Feature, b: Feature) -> bool:
+    """Whether ``b`` broadcasts to ``a`` as one value per image and channel."""
+    value_per_channel = (a.images, a.channels, 1, 1)
+    leading = (1,) * (4 - len(b.shape))
+    return a.shape == a.extents and (*leading, *b.shape) == value_per_channel == b.extents
 
 
 def combine_constant(
@@ -111,6 +122,11 @@ def add(builder: BatchBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
 
 def subtract(builder: BatchBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
     return builder.apply(VSubOp(a, b))
+
+
+def subtract_from(builder: BatchBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
+    """``b - a``, where ``b`` may repeat and so cannot be the left operand of a difference."""
+    return add(builder, scale_by(-1)(builder, a), b)
 
 
 def multiply(builder: BatchBuilder, a: SSAValue, b: SSAValue) -> SSAValue:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...analysis.window import RowWindow
 from ...dialects import onnx
@@ -12,6 +12,7 @@ from .batch_builder import BatchBuilder
 from .context import LoweringContext, refuse
 from .elementwise import add, exponential, filled, multiply, reciprocal, reciprocal_root, spread, subtract
 from .feature import Feature, Segment
+from .weighted import permute
 
 LARGEST_LRN_SUM = 1e4
 """The normalization's ``bias + alpha * mean of squares`` up to which its power is exact to rounding."""
@@ -20,7 +21,8 @@ LARGEST_LRN_SUM = 1e4
 def softmax(context: LoweringContext, op: onnx.SoftmaxOp, feature: Feature) -> Feature:
     """Over the channels of each position."""
     axis = op.axis.value.data % len(feature.shape)
-    if feature.channel_axes() != range(axis, axis + 1):
+    single = feature.channels == feature.shape[axis] == 1
+    if not single and feature.channel_axes() != range(axis, axis + 1):
         raise refuse(op, f"a softmax over axis {axis} of a tensor of shape {list(feature.shape)}", "use the channels")
     builder = BatchBuilder(feature.rows, op)
     x = merged_tile(builder, feature)
@@ -46,6 +48,7 @@ def local_response(context: LoweringContext, op: onnx.LRNOp, feature: Feature) -
         raise refuse(op, f"attribute beta = {beta:g}", "0.5, 0.75 and 1 are supported")
     if bias <= 0 or alpha < 0:
         raise refuse(op, f"attributes bias = {bias:g}, alpha = {alpha:g}", "bias > 0 and alpha >= 0 are supported")
+    feature = in_order(context, op, feature)
     builder = BatchBuilder(feature.rows, op)
     x = merged_tile(builder, feature)
     columns, channels = shape_of(x)
@@ -67,8 +70,15 @@ def local_response(context: LoweringContext, op: onnx.LRNOp, feature: Feature) -
     return Feature((Segment(result, order),), feature.images, feature.height, feature.columns, feature.shape)
 
 
+def in_order(context: LoweringContext, op: Operation, feature: Feature) -> Feature:
+    """The feature with its segments in the order of the logical channels, moved by a product where they are not."""
+    order = np.concatenate([segment.channels for segment in feature.segments])
+    wanted = np.arange(feature.channels, dtype=np.int32)
+    return feature if np.array_equal(order, wanted) else permute(context, op, feature, wanted)
+
+
 def merged_tile(builder: BatchBuilder, feature: Feature) -> SSAValue:
-    """The row of all segments as one tile, in the order of the logical channels if there is more than one segment."""
+    """The row of all segments as one tile, segment by segment."""
     window = RowWindow(feature.rows, feature.rows)
     tiles = [builder.input_tile(segment.value, window) for segment in feature.segments]
     return tiles[0] if len(tiles) == 1 else builder.apply(GatherOp(tiles))
