@@ -45,7 +45,6 @@ from xdsl.ir import Attribute, Data, Dialect, Operation, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
-from xdsl.utils.exceptions import VerifyException
 
 from ..support.diagnostics import TileError
 from ..support.files import atomic_file
@@ -436,9 +435,3 @@ def _parse_float(parser: AttrParser, dtype: np.dtype[Any]) -> np.generic:
         return np.dtype(f"u{dtype.itemsize}").type(int(value)).view(dtype)
     with np.errstate(over="ignore"):
         return dtype.type(sign * value)
-
-
-def check_array(attribute: ArrayAttr, type: TensorType[Any], what: str) -> None:
-    """Raises a VerifyException unless ``attribute`` can be a value of ``type``."""
-    if attribute.shape != type.get_shape() or attribute.element_type != type.get_element_type():
-        raise VerifyException(f"{what} is {attribute.tensor_type}, its type says {type}")

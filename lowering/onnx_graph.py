@@ -39,14 +39,14 @@ def _unsupported(model: OnnxModel, node: NodeProto) -> list[TileError]:
     """What is wrong or not supported about a node, as far as it can be told without shapes."""
     domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
     rule = None if domain else RULES.get(node.op_type)
+    where = _where(model, node)
     if domain:
         problems = ["the operator is not supported"]
     else:
         problems = schema_problems(node, model.opset)
         if not problems:
-            supported = rule.unsupported(Node(node, model.opset, {})) if rule else ["the operator is not supported"]
-            problems.extend(supported)
-    where = _where(model, node)
+            attributes = Node(node, where, model.opset, {})
+            problems = rule.unsupported(attributes) if rule else ["the operator is not supported"]
     return [TileError(where, f"{domain}{node.op_type} (opset {model.opset}): {problem}") for problem in problems]
 
 
@@ -135,42 +135,27 @@ class _Builder:
                 if self.unknown.isdisjoint(proto.input):
                     self._add(proto, used)
                     continue
-            except Unsupported as error:
-                self._report(proto, str(error))
-            except VerifyException as error:
-                self._report(proto, str(error))
+            except (Unsupported, VerifyException) as error:
+                problem = f"{proto.op_type} (opset {self.model.opset}): {error}"
+                self.errors.append(TileError(_where(self.model, proto), problem))
+            except TileError as error:
+                self.errors.append(error)
             self.unknown.update(proto.output)
         if self.errors:
             raise TileErrors(self.errors)
         return self._module(inputs)
 
-    def _report(self, proto: NodeProto, problem: str) -> None:
-        where = _where(self.model, proto)
-        self.errors.append(TileError(where, f"{proto.op_type} (opset {self.model.opset}): {problem}"))
-
     def _add(self, proto: NodeProto, used: set[str]) -> None:
-        node = Node(proto, self.model.opset, self.constants)
+        node = Node(proto, _where(self.model, proto), self.model.opset, self.constants)
         rule = RULES[proto.op_type]
-        label = node_label(proto)
         names = node.inputs[: rule.operands]
         if not all(names):
             raise Unsupported("leaves out an input between others")
 
+        # While a node may still be folded, its constants get no op in the network.
         foldable = all(name in self.constants for name in names)
-        operands = [
-            ConstantOp.from_array(self.constants[name]).output if foldable else self._value(name) for name in names
-        ]
-        ops = rule.translate(node, operands)
-        results = ops[-1].results
-        for index, name in enumerate(proto.output):
-            if index >= len(results) and name in used:
-                raise Unsupported(f"output {index} is used, only the first is supported")
-        for op in ops:
-            for result in op.results:
-                dtype = dtype_of(tensor_type(result).get_element_type())
-                assert dtype is not None
-                check_size(_where(self.model, proto), "its result", shape_of(result), dtype)
-
+        ops = rule.translate(node, [*map(self._detached if foldable else self._value, names)])
+        self._check(node, ops, used)
         arrays = self._folded(ops)
         if arrays is not None or foldable:
             # What is not inserted must not count as a reader of what it reads.
@@ -180,13 +165,23 @@ class _Builder:
             self.constants.update(zip(proto.output, arrays, strict=False))
             return
         if foldable:
-            operands = [self._value(name) for name in names]
-            ops = rule.translate(node, operands)
+            ops = rule.translate(node, [*map(self._value, names)])
         for op in ops:
-            self.block.add_op(located(op, label))
-        for name, result in zip(proto.output, ops[-1].results, strict=False):
-            if name:
-                self.values[name] = _hinted(result, name)
+            self.block.add_op(located(op, node_label(proto)))
+        self.values.update(
+            (name, _hinted(result, name)) for name, result in zip(proto.output, ops[-1].results, strict=False)
+        )
+
+    def _check(self, node: Node, ops: Sequence[OnnxOp], used: set[str]) -> None:
+        """Refuses results that nobody computes or could hold."""
+        for index, name in enumerate(node.proto.output[len(ops[-1].results) :], len(ops[-1].results)):
+            if name in used:
+                raise Unsupported(f"output {index} is used, only the first is supported")
+        for op in ops:
+            for result in op.results:
+                dtype = dtype_of(tensor_type(result).get_element_type())
+                assert dtype is not None
+                check_size(node.where, "its result", shape_of(result), dtype)
 
     def _folded(self, ops: Sequence[OnnxOp]) -> Sequence[Array] | None:
         """The results of a node that belongs to shape arithmetic, else None."""

@@ -44,8 +44,9 @@ class Unsupported(Exception):
 class Node:
     """A node of the graph, with the constants that it may read attributes from."""
 
-    def __init__(self, proto: NodeProto, opset: int, constants: Mapping[str, Array]) -> None:
+    def __init__(self, proto: NodeProto, where: str, opset: int, constants: Mapping[str, Array]) -> None:
         self.proto = proto
+        self.where = where
         self.opset = opset
         self.inputs = list(proto.input)
         while self.inputs and not self.inputs[-1]:
@@ -209,7 +210,7 @@ def _constant(node: Node, operands: Sequence[SSAValue]) -> Sequence[ops.OnnxOp]:
     value = node.attribute(name)
     match name:
         case "value":
-            array = read_tensor("constant", f"attribute value of {node.proto.output[0]!r}", value)
+            array = read_tensor(node.where, "attribute value", value)
         case "value_float" | "value_floats":
             array = np.array(value, np.float32)
         case "value_int" | "value_ints":
@@ -223,7 +224,7 @@ def _constant_of_shape(node: Node, operands: Sequence[SSAValue]) -> Sequence[ops
     shape = node.ints(0, "shape")
     require(shape is not None and min(shape, default=0) >= 0, f"shape {shape} is negative")
     tensor = node.attribute("value")
-    value = np.zeros(1, np.float32) if tensor is None else read_tensor("constant", "attribute value", tensor)
+    value = np.zeros(1, np.float32) if tensor is None else read_tensor(node.where, "attribute value", tensor)
     type = TensorType(ArrayAttr.get(value).element_type, shape or ())
     op = ops.ConstantOfShapeOp.create(result_types=[type], properties={"value": ArrayAttr.get(value)})
     op.infer()

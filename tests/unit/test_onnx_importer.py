@@ -439,6 +439,14 @@ def test_bad_nodes(nodes: list[onnx.NodeProto], message: str) -> None:
         import_onnx(model_of(nodes, constants=constants).SerializeToString())
 
 
+def test_bad_tensor_of_a_constant_node() -> None:
+    value = numpy_helper.from_array(np.ones(4, np.float32))
+    value.raw_data = b"123"
+    nodes = [helper.make_node("Constant", [], ["c"], name="n", value=value), helper.make_node("Add", ["x", "c"], ["y"])]
+    text = refused(model_of(nodes))
+    assert text.startswith("error: <model>: node 'n': attribute value does not hold the 4 elements")
+
+
 def test_all_problems_are_reported() -> None:
     nodes = [
         helper.make_node("Det", ["x"], ["a"], name="n1"),
