@@ -18,17 +18,13 @@ numbers is an error.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import zipfile
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import (
     ArrayAttr as BuiltinArrayAttr,
 )
@@ -46,28 +42,10 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from ..support.diagnostics import TileError
 from ..support.files import atomic_file
+from .array_data import DTYPE_NAMES, DTYPES, Array, ArrayData, load_resources
+from .array_text import DEFAULT_INLINE_LIMIT, inline_limit, parse_array, print_array, spelling
 
-Array: TypeAlias = NDArray[Any]
-
-DTYPES: dict[str, np.dtype[Any]] = {
-    "f64": np.dtype("<f8"),
-    "f32": np.dtype("<f4"),
-    "f16": np.dtype("<f2"),
-    "i64": np.dtype("<i8"),
-    "i32": np.dtype("<i4"),
-    "i16": np.dtype("<i2"),
-    "i8": np.dtype("i1"),
-    "u64": np.dtype("<u8"),
-    "u32": np.dtype("<u4"),
-    "u16": np.dtype("<u2"),
-    "u8": np.dtype("u1"),
-    "i1": np.dtype("?"),
-}
-"""The element types of an array, by the name that the text form uses."""
-
-_DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _FLOAT_TYPES = {"f64": Float64Type(), "f32": Float32Type(), "f16": Float16Type()}
 _ELEMENT_TYPES: dict[str, Attribute] = {
     name: _FLOAT_TYPES[name]
@@ -77,15 +55,6 @@ _ELEMENT_TYPES: dict[str, Attribute] = {
 }
 _DTYPES_BY_TYPE = {element: DTYPES[name] for name, element in _ELEMENT_TYPES.items()}
 
-MAX_RANK = 32
-MAX_SPLAT_BYTES = 2**31
-DEFAULT_INLINE_LIMIT = 64
-
-_inline_limit: ContextVar[int] = ContextVar("tile_array_inline_limit", default=DEFAULT_INLINE_LIMIT)
-
-_resources: dict[str, Array] = {}
-"""Arrays loaded from `.npz` files. The key is the digest of the content, so no two modules can disagree about one."""
-
 
 def dtype_of(element_type: Attribute) -> np.dtype[Any] | None:
     """The numpy type of an MLIR element type, or None if a `#tile.array` cannot hold it."""
@@ -94,71 +63,8 @@ def dtype_of(element_type: Attribute) -> np.dtype[Any] | None:
 
 def element_type_of(dtype: np.dtype[Any]) -> Attribute | None:
     """The MLIR element type of a numpy type, or None if a `#tile.array` cannot hold it."""
-    name = _DTYPE_NAMES.get(dtype.newbyteorder("<"))
+    name = DTYPE_NAMES.get(dtype.newbyteorder("<"))
     return None if name is None else _ELEMENT_TYPES[name]
-
-
-@contextmanager
-def inline_limit(elements: int) -> Generator[None]:
-    """Within the context, arrays of up to ``elements`` elements print in full (`--elide-larger-than`)."""
-    token = _inline_limit.set(elements)
-    try:
-        yield
-    finally:
-        _inline_limit.reset(token)
-
-
-class ArrayData:
-    """What an :class:`ArrayAttr` holds: element type, shape, and the numbers or at least their digest."""
-
-    __slots__ = ("_array", "_digest", "dtype", "shape")
-
-    def __init__(self, dtype: np.dtype[Any], shape: tuple[int, ...], array: Array | None, digest: str | None) -> None:
-        assert array is not None or digest is not None
-        self.dtype = dtype
-        self.shape = shape
-        self._array = array
-        self._digest = digest
-
-    @staticmethod
-    def of(array: Array) -> ArrayData:
-        """Wraps a read-only view of ``array``; copies only what is not contiguous or not little-endian."""
-        dtype = array.dtype.newbyteorder("<")
-        assert dtype in _DTYPE_NAMES, f"#tile.array cannot hold elements of type {array.dtype}"
-        view = np.ascontiguousarray(array, dtype).reshape(array.shape).view()
-        view.flags.writeable = False
-        return ArrayData(dtype, array.shape, view, None)
-
-    @property
-    def array(self) -> Array:
-        if self._array is None:
-            assert self._digest is not None
-            self._array = _loaded(self._digest, self.dtype, self.shape)
-        return self._array
-
-    @property
-    def has_data(self) -> bool:
-        return self._array is not None or _describes(_resources.get(self.digest), self.dtype, self.shape)
-
-    @property
-    def digest(self) -> str:
-        if self._digest is None:
-            assert self._array is not None
-            self._digest = _digest(self._array)
-        return self._digest
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, ArrayData) or self.dtype != other.dtype or self.shape != other.shape:
-            return False
-        return (self._array is not None and self._array is other._array) or self.digest == other.digest
-
-    def __hash__(self) -> int:
-        return hash((self.dtype, self.shape, self.digest))
-
-    def __repr__(self) -> str:
-        return f"ArrayData({_DTYPE_NAMES[self.dtype]}{list(self.shape)}, {self.digest})"
 
 
 @irdl_attr_definition
@@ -213,7 +119,7 @@ class ArrayAttr(Data[ArrayData]):
 
     @property
     def element_type(self) -> Attribute:
-        return _ELEMENT_TYPES[_DTYPE_NAMES[self.dtype]]
+        return _ELEMENT_TYPES[DTYPE_NAMES[self.dtype]]
 
     @property
     def tensor_type(self) -> TensorType[Attribute]:
@@ -223,31 +129,17 @@ class ArrayAttr(Data[ArrayData]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> ArrayData:
         with parser.in_angle_brackets():
-            return _parse(parser)
+            return parse_array(parser)
 
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            _print(printer, self.data)
+            print_array(printer, self.data)
 
 
 Tile = Dialect("tile", [], [ArrayAttr])
 
 
 # Resources
-
-
-def load_resources(path: Path) -> None:
-    """Makes the arrays of an `.npz` file available to every `#tile.array` that names them by digest."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            loaded: dict[str, Array] = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
-        raise TileError(str(path), f"cannot read resources: {error}", "give the .npz written with the text") from error
-    for digest, array in loaded.items():
-        if array.dtype not in _DTYPE_NAMES or _digest(array) != digest:
-            raise TileError(str(path), f'the content of resource "{digest}" does not match its digest', "write it anew")
-        array.flags.writeable = False
-    _resources.update(loaded)
 
 
 def save_resources(module: Operation, path: Path) -> None:
@@ -267,7 +159,7 @@ def collect_resources(module: Operation) -> dict[str, Array]:
     for op in module.walk():
         for attribute in (*op.properties.values(), *op.attributes.values()):
             for array in _arrays_in(attribute):
-                if array.digest not in found and _spelling(array) == "digest":
+                if array.digest not in found and spelling(array) == "digest":
                     found[array.digest] = array.array
     return found
 
@@ -289,149 +181,17 @@ def _arrays_in(attribute: Attribute) -> Iterator[ArrayData]:
             pass
 
 
-def _loaded(digest: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    array = _resources.get(digest)
-    if array is None:
-        raise TileError(f'array @"{digest}"', "the text names its data only by digest", "add --resources FILE.npz")
-    if not _describes(array, dtype, shape):
-        has, wants = (f"{_DTYPE_NAMES[d]}{list(s)}" for d, s in ((array.dtype, array.shape), (dtype, shape)))
-        raise TileError(f'array @"{digest}"', f"the resource is {has}, the text says {wants}", "correct the text")
-    return array
-
-
-def _describes(array: Array | None, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
-    return array is not None and array.dtype == dtype and array.shape == shape
-
-
-def _digest(array: Array) -> str:
-    header = f"{_DTYPE_NAMES[array.dtype]}{list(array.shape)}"
-    state = hashlib.blake2b(header.encode(), digest_size=16)
-    state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return state.hexdigest()
-
-
-# Text
-
-
-def _spelling(data: ArrayData) -> str:
-    """`digest`, `list` or `splat`: a function of the content and the limit, so that text is stable."""
-    if not data.has_data:
-        return "digest"
-    size = math.prod(data.shape)
-    if size > 1 and _is_splat(data.array):
-        return "splat"
-    return "list" if size <= _inline_limit.get() else "digest"
-
-
-def _is_splat(array: Array) -> bool:
-    elements = _bits(array)
-    # The first elements settle the matter for nearly every array that is no splat.
-    return bool((elements[:64] == elements[0]).all() and (elements == elements[0]).all())
-
-
-def _bits(array: Array) -> Array:
-    return array.reshape(-1).view(f"u{array.dtype.itemsize}")
-
-
-def _print(printer: Printer, data: ArrayData) -> None:
-    printer.print_string(_DTYPE_NAMES[data.dtype])
-    with printer.in_square_brackets():
-        printer.print_list(data.shape, printer.print_int)
-    printer.print_string(" ")
-    match _spelling(data):
-        case "splat":
-            printer.print_string(f"splat {_element_text(data.array.reshape(-1)[0])}")
-        case "list":
-            with printer.in_square_brackets():
-                printer.print_list(data.array.reshape(-1), lambda element: printer.print_string(_element_text(element)))
-        case _:
-            printer.print_string(f'@"{data.digest}"')
-
-
-def _element_text(element: Any) -> str:
-    """The shortest text that parses back to the same bits."""
-    match element.dtype.kind:
-        case "b":
-            return "true" if element else "false"
-        case "f":
-            return _float_text(element)
-        case _:
-            return str(element)
-
-
-def _float_text(element: np.floating[Any]) -> str:
-    if np.isnan(element):
-        # Only the canonical NaN has a name; the others show their bits.
-        bits = int(element.view(f"u{element.itemsize}"))
-        return "nan" if bits == int(_nan(element.dtype).view(f"u{element.itemsize}")) else f"0x{bits:X}"
-    if np.isinf(element):
-        return "inf" if element > 0 else "-inf"
-    magnitude = abs(float(element))
-    if magnitude == 0 or 1e-4 <= magnitude < 1e16:
-        return np.format_float_positional(element, unique=True, trim="0")
-    return np.format_float_scientific(element, unique=True, trim="0")
-
-
-def _nan(dtype: np.dtype[Any]) -> np.generic:
-    return dtype.type(np.nan)
-
-
-def _parse(parser: AttrParser) -> ArrayData:
-    name = parser.parse_identifier(context_msg=" for the element type of an array")
-    if name not in DTYPES:
-        parser.raise_error(f"unknown element type '{name}' of an array; one of {', '.join(DTYPES)} expected")
-    dtype = DTYPES[name]
-    shape = tuple(
-        parser.parse_comma_separated_list(
-            parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False, allow_negative=False)
-        )
-    )
-    if len(shape) > MAX_RANK or any(extent >= 2**63 for extent in shape):
-        parser.raise_error(f"the shape of an array has at most {MAX_RANK} dimensions of less than 2^63 elements")
-    size = math.prod(shape)
-
-    digest = parser.parse_optional_symbol_name()
-    if digest is not None:
-        if not digest.data:
-            parser.raise_error("empty digest of an array")
-        return ArrayData(dtype, shape, None, digest.data)
-
-    if parser.parse_optional_keyword("splat") is not None:
-        if size * dtype.itemsize > MAX_SPLAT_BYTES:
-            parser.raise_error(f"a splat of {size} elements is larger than {MAX_SPLAT_BYTES} bytes")
-        return ArrayData.of(np.full(shape, _parse_element(parser, dtype), dtype))
-
-    elements = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_element(parser, dtype))
-    if len(elements) != size:
-        parser.raise_error(f"array of shape {list(shape)} has {size} elements, {len(elements)} given")
-    return ArrayData.of(np.array(elements, dtype).reshape(shape))
-
-
-def _parse_element(parser: AttrParser, dtype: np.dtype[Any]) -> np.generic:
-    start = parser.pos
-    if dtype.kind == "b":
-        return np.bool_(parser.parse_boolean())
-    if dtype.kind == "f":
-        return _parse_float(parser, dtype)
-    value = parser.parse_integer(allow_boolean=False)
-    limits = np.iinfo(dtype)
-    if not limits.min <= value <= limits.max:
-        parser.raise_error(f"{value} does not fit into {_DTYPE_NAMES[dtype]}", start, parser.pos)
-    return dtype.type(value)
-
-
-def _parse_float(parser: AttrParser, dtype: np.dtype[Any]) -> np.generic:
-    negative = parser.parse_optional_punctuation("-") is not None
-    sign = -1.0 if negative else 1.0
-    if parser.parse_optional_keyword("inf") is not None:
-        return dtype.type(sign * math.inf)
-    if parser.parse_optional_keyword("nan") is not None:
-        return _nan(dtype)
-    start = parser.pos
-    value = parser.parse_number(allow_boolean=False)
-    if parser.lexer.input.slice(start, start + 2) == "0x":
-        if not 0 <= int(value) < 2 ** (8 * dtype.itemsize):
-            parser.raise_error(f"bit pattern does not fit into {_DTYPE_NAMES[dtype]}", start, parser.pos)
-        return np.dtype(f"u{dtype.itemsize}").type(int(value)).view(dtype)
-    with np.errstate(over="ignore"):
-        return dtype.type(sign * value)
+__all__ = [
+    "DEFAULT_INLINE_LIMIT",
+    "DTYPES",
+    "Array",
+    "ArrayAttr",
+    "ArrayData",
+    "Tile",
+    "collect_resources",
+    "dtype_of",
+    "element_type_of",
+    "inline_limit",
+    "load_resources",
+    "save_resources",
+]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from tilec.dialects import tile
+from tilec.dialects import array_data, tile
 from tilec.dialects.tile import ArrayAttr, collect_resources, inline_limit, load_resources, save_resources
 from tilec.support.diagnostics import TileError
 from xdsl.context import Context
@@ -24,7 +24,7 @@ from xdsl.utils.exceptions import ParseError
 
 @pytest.fixture(autouse=True)
 def _no_resources(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tile, "_resources", {})
+    monkeypatch.setattr(array_data, "_resources", {})
 
 
 def parse(text: str) -> ArrayAttr:

@@ -1,0 +1,126 @@
+"""What a `#tile.array` holds: numbers by reference, or the digest under which an `.npz` file has them."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..support.diagnostics import TileError
+
+Array: TypeAlias = NDArray[Any]
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "f64": np.dtype("<f8"),
+    "f32": np.dtype("<f4"),
+    "f16": np.dtype("<f2"),
+    "i64": np.dtype("<i8"),
+    "i32": np.dtype("<i4"),
+    "i16": np.dtype("<i2"),
+    "i8": np.dtype("i1"),
+    "u64": np.dtype("<u8"),
+    "u32": np.dtype("<u4"),
+    "u16": np.dtype("<u2"),
+    "u8": np.dtype("u1"),
+    "i1": np.dtype("?"),
+}
+"""The element types of an array, by the name that the text form uses."""
+
+DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+_resources: dict[str, Array] = {}
+"""Arrays loaded from `.npz` files. The key is the digest of the content, so no two modules can disagree about one."""
+
+
+class ArrayData:
+    """What an :class:`ArrayAttr` holds: element type, shape, and the numbers or at least their digest."""
+
+    __slots__ = ("_array", "_digest", "dtype", "shape")
+
+    def __init__(self, dtype: np.dtype[Any], shape: tuple[int, ...], array: Array | None, digest: str | None) -> None:
+        assert array is not None or digest is not None
+        self.dtype = dtype
+        self.shape = shape
+        self._array = array
+        self._digest = digest
+
+    @staticmethod
+    def of(array: Array) -> ArrayData:
+        """Wraps a read-only view of ``array``; copies only what is not contiguous or not little-endian."""
+        dtype = array.dtype.newbyteorder("<")
+        assert dtype in DTYPE_NAMES, f"#tile.array cannot hold elements of type {array.dtype}"
+        view = np.ascontiguousarray(array, dtype).reshape(array.shape).view()
+        view.flags.writeable = False
+        return ArrayData(dtype, array.shape, view, None)
+
+    @property
+    def array(self) -> Array:
+        if self._array is None:
+            assert self._digest is not None
+            self._array = loaded_array(self._digest, self.dtype, self.shape)
+        return self._array
+
+    @property
+    def has_data(self) -> bool:
+        return self._array is not None or _describes(_resources.get(self.digest), self.dtype, self.shape)
+
+    @property
+    def digest(self) -> str:
+        if self._digest is None:
+            assert self._array is not None
+            self._digest = digest_of(self._array)
+        return self._digest
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, ArrayData) or self.dtype != other.dtype or self.shape != other.shape:
+            return False
+        return (self._array is not None and self._array is other._array) or self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.shape, self.digest))
+
+    def __repr__(self) -> str:
+        return f"ArrayData({DTYPE_NAMES[self.dtype]}{list(self.shape)}, {self.digest})"
+
+
+def load_resources(path: Path) -> None:
+    """Makes the arrays of an `.npz` file available to every `#tile.array` that names them by digest."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            loaded: dict[str, Array] = {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+        raise TileError(str(path), f"cannot read resources: {error}", "give the .npz written with the text") from error
+    for digest, array in loaded.items():
+        if array.dtype not in DTYPE_NAMES or digest_of(array) != digest:
+            raise TileError(str(path), f'the content of resource "{digest}" does not match its digest', "write it anew")
+        array.flags.writeable = False
+    _resources.update(loaded)
+
+
+def loaded_array(digest: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """The array that a loaded resource file has under ``digest``; a TileError if there is none of this type."""
+    array = _resources.get(digest)
+    if array is None:
+        raise TileError(f'array @"{digest}"', "the text names its data only by digest", "add --resources FILE.npz")
+    if not _describes(array, dtype, shape):
+        has, wants = (f"{DTYPE_NAMES[d]}{list(s)}" for d, s in ((array.dtype, array.shape), (dtype, shape)))
+        raise TileError(f'array @"{digest}"', f"the resource is {has}, the text says {wants}", "correct the text")
+    return array
+
+
+def _describes(array: Array | None, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
+    return array is not None and array.dtype == dtype and array.shape == shape
+
+
+def digest_of(array: Array) -> str:
+    """A hexadecimal digest of element type, shape and bytes."""
+    header = f"{DTYPE_NAMES[array.dtype]}{list(array.shape)}"
+    state = hashlib.blake2b(header.encode(), digest_size=16)
+    state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return state.hexdigest()
