@@ -54,13 +54,7 @@ def _generate(
     widths = Columns.of(Op.SETBW, a=precision.input_bits, b=precision.output_bits)
     code = allocate_registers(table.in_order(), widths)
     core_start = np.searchsorted(code.core, np.arange(len(groups) + 1)).astype(np.int64)
-    facts = Target(
-        target.machine.array_rows,
-        target.array_columns,
-        target.machine.arrays_per_core,
-        target.machine.local_memory_bytes,
-        target.element_bytes,
-    )
+    facts = Target.of(target.machine, precision)
     return Program(facts, code.columns, core_start, groups, code.node, nodes)
 
 

@@ -12,6 +12,7 @@ from ..analysis.window import OUTSIDE
 from ..dialects import pim
 from ..dialects.location import node_name
 from ..dialects.pim import Access, IssueOp
+from ..dialects.spat import WindowAttr
 from ..dialects.tile import ArrayAttr
 from ..lowering.event_order import PROLOGUE, Phase, event_key
 from ..lowering.row_instances import producer_of
@@ -207,7 +208,7 @@ class _Expansion:
             row_bytes = int(np.prod(pim.shape_of(value)[1:])) * self._bytes
             return self._constants[value].at(core) + rows * row_bytes
         window = op.windows.data[index]
-        pad_left = 0 if isinstance(window, ArrayAttr) else window.data.pad_left  # pyright: ignore
+        pad_left = window.data.pad_left if isinstance(window, WindowAttr) else 0
         inside = rows != OUTSIDE
         addresses = np.empty(rows.shape, np.int64)
         addresses[inside] = self._rows[value].at(core[inside], rows[inside], pad_left)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,12 +52,14 @@ class InstructionTable:
         """Instructions of one opcode from numbers and arrays of any shapes that broadcast together."""
         given = (core, key, place, int(op), dest, source, second, a, b, node)
         columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(value)) for value in given))
-        return cls(*(column.reshape(-1).astype(kind) for column, kind in zip(columns, _TYPES, strict=True)))
+        typed: list[Any] = [column.reshape(-1).astype(kind) for column, kind in zip(columns, _TYPES, strict=True)]
+        return cls(*typed)
 
     @classmethod
     def concat(cls, parts: Sequence[InstructionTable]) -> InstructionTable:
         if not parts:
-            return cls(*(np.zeros(0, kind) for kind in _TYPES))
+            nothing: list[Any] = [np.zeros(0, kind) for kind in _TYPES]
+            return cls(*nothing)
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
     def __len__(self) -> int:
@@ -68,7 +71,7 @@ class InstructionTable:
         return InstructionTable(*(getattr(self, field.name)[order] for field in fields(self)))
 
 
-_TYPES = (
+_TYPES: tuple[Any, ...] = (
     np.int32,
     np.int64,
     np.int64,

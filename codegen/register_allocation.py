@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .columns import Columns
+from .columns import COLUMN_TYPES, Columns
 from .global_layout import address_words
 from .instruction_table import NO_ADDRESS, InstructionTable
 from .isa import Op
@@ -42,7 +43,7 @@ def allocate_registers(table: InstructionTable, first: Columns) -> Allocated:
     position = np.cumsum(before + 1) - 1
     total = int(position[-1]) + 1 if len(table) else 0
 
-    out = {name: np.zeros(total, dtype) for name, dtype in _TYPES.items()}
+    out: dict[str, npt.NDArray[Any]] = {name: np.zeros(total, dtype) for name, dtype in COLUMN_TYPES.items()}
     core, node = np.zeros(total, np.int32), np.zeros(total, np.int32)
     slot = position - before
     for name, column in first.items():
@@ -92,7 +93,7 @@ def _changes(value: I64, used: npt.NDArray[np.bool_], starts: npt.NDArray[np.boo
     return changed
 
 
-def _write_operations(table: InstructionTable, position: I64, out: dict[str, npt.NDArray[np.integer]]) -> None:
+def _write_operations(table: InstructionTable, position: I64, out: dict[str, npt.NDArray[Any]]) -> None:
     load, store = table.op == Op.LD, table.op == Op.ST
     in_place = _in_place(table)
     out["op"][position] = table.op
@@ -103,14 +104,3 @@ def _write_operations(table: InstructionTable, position: I64, out: dict[str, npt
     out["rs2"][position] = np.where(table.second == NO_ADDRESS, ZERO, SECOND)
     out["a"][position] = table.a
     out["b"][position] = table.b
-
-
-_TYPES = {
-    "op": np.uint8,
-    "rd": np.uint8,
-    "rs1": np.uint8,
-    "rs2": np.uint8,
-    "a": np.int32,
-    "b": np.int32,
-    "c": np.int32,
-}

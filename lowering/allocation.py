@@ -28,7 +28,7 @@ def allocate_layers(
     if allocation is None or not replicate:
         return [LayerMapping(1, minimum_row_parts(demand, machine.arrays_per_core)) for demand in demands]
     return [
-        LayerMapping(int(replicas), layer.spreads[spread].parts // demand.column_parts)
+        LayerMapping(int(replicas), layer.spreads[int(spread)].parts // demand.column_parts)
         for demand, layer, replicas, spread in zip(demands, layers, allocation.replicas, allocation.spread, strict=True)
     ]
 

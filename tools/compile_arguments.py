@@ -65,8 +65,9 @@ class CompileOptions:
 
 def parse_arguments(arguments: Sequence[str]) -> CompileOptions:
     """The options that the arguments ask for; a TileError for what makes no sense."""
-    given = vars(_parser().parse(arguments))
-    options = CompileOptions(**{**given, "dims": tuple(given["dims"]), "resources": tuple(given["resources"])})
+    given = _parser().parse(arguments)
+    given.dims, given.resources = tuple(given.dims), tuple(given.resources)
+    options = CompileOptions(**vars(given))
     if len({name for name, _ in options.dims}) < len(options.dims):
         raise TileError("--dim", "binds one dimension twice", "keep one of the values")
     return options

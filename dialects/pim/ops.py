@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     StringAttr,
     TensorType,
+    ShapedType,
     UnitAttr,
     f32,
     i64,
@@ -79,8 +80,15 @@ def integer(value: int) -> Integer:
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
     """The static shape of a tensor or buffer."""
-    assert isinstance(value.type, TensorType | MemRefType)
-    return value.type.get_shape()
+    type = value.type
+    assert isinstance(type, ShapedType)
+    return type.get_shape()
+
+
+def is_tensor(value: SSAValue) -> bool:
+    """Whether a value is a tensor; otherwise it is a buffer."""
+    type: Attribute = value.type
+    return isinstance(type, TensorType)
 
 
 def buffer_type(*shape: int) -> MemRefType[Attribute]:
@@ -482,7 +490,7 @@ class IssueOp(IRDLOperation):
                 "immediate": None if immediate is None else integer(immediate),
                 "chained": UnitAttr() if chained else None,
             },
-            result_types=[[dest.type] if isinstance(dest.type, TensorType) else []],
+            result_types=[[dest.type] if is_tensor(dest) else []],
         )
 
     @property
@@ -528,7 +536,7 @@ class IssueOp(IRDLOperation):
             raise VerifyException("a matrix is given to mvmul, and to nothing else")
         if self.size < 1 or self.count < 1:
             raise VerifyException(f"length {self.size} and repeat {self.count} have to be positive")
-        if isinstance(self.dest.type, TensorType) != (self.result is not None):
+        if is_tensor(self.dest) != (self.result is not None):
             raise VerifyException("an instruction on tensors has a result, one on buffers has none")
         for value, access in self.reads:
             reach = 1 if name == "vmv" else self.size
@@ -615,7 +623,7 @@ class TransferOp(IRDLOperation):
         super().__init__(
             operands=[source],
             properties={"messages": messages},
-            result_types=[[source.type] if isinstance(source.type, TensorType) else []],
+            result_types=[[source.type] if is_tensor(source) else []],
         )
 
     def verify_(self) -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import I64, Float32Type, IntegerAttr, StringAttr, TensorType, f32, i64
+from xdsl.dialects.builtin import I64, Float32Type, IntegerAttr, ShapedType, StringAttr, TensorType, f32, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -39,8 +39,9 @@ def tile_type(*shape: int) -> F32Tensor:
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
     """The static shape of a tensor value."""
-    assert isinstance(value.type, TensorType)
-    return value.type.get_shape()
+    type = value.type
+    assert isinstance(type, ShapedType)
+    return type.get_shape()
 
 
 def integer(value: int) -> Integer:

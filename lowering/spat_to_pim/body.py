@@ -19,8 +19,13 @@ from ...dialects.location import copy_location
 from ...dialects.pim import Access, EmptyOp, IssueOp, YieldOp, shape_of
 from ...dialects.tile import ArrayAttr
 
-BINARY = {spat.VAddOp: "vvadd", spat.VSubOp: "vvsub", spat.VMulOp: "vvmul", spat.VMaxOp: "vvmax"}
-UNARY = {spat.ReluOp: "vrelu", spat.TanhOp: "vtanh", spat.SigmoidOp: "vsigm"}
+BINARY: dict[type[spat.ElementwiseBinaryOp], str] = {
+    spat.VAddOp: "vvadd",
+    spat.VSubOp: "vvsub",
+    spat.VMulOp: "vvmul",
+    spat.VMaxOp: "vvmax",
+}
+UNARY: dict[type[spat.ElementwiseUnaryOp], str] = {spat.ReluOp: "vrelu", spat.TanhOp: "vtanh", spat.SigmoidOp: "vsigm"}
 REDUCTION = {"add": "vvadd", "max": "vvmax"}
 
 LARGEST_REPEATED_CONSTANT = 8192
