@@ -25,6 +25,9 @@ from ..support.source import SourceError
 
 SPLIT_MARKER = "// -----"
 
+_QUOTE = re.compile(r"""//[^\n]*|"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"|(")""")
+"""A comment, a string, or the quote that begins what is no string."""
+
 _ONNX_FIRST_BYTE = b"\x08"
 """The tag of `ir_version`, with which a serialized ONNX model starts; no text starts so."""
 
@@ -77,6 +80,7 @@ def _split(name: str, text: str) -> Iterator[Chunk]:
 
 def parse_chunk(chunk: Chunk, context: Context) -> ModuleOp:
     """The module of ``chunk``; ops without a location get their place in the file. A SourceError if it is malformed."""
+    _check_strings(chunk)
     parser: _LocatingParser | None = None
     try:
         parser = _LocatingParser(context, chunk)
@@ -98,6 +102,14 @@ def parse_chunk(chunk: Chunk, context: Context) -> ModuleOp:
         what = " ".join(str(error).split()) if known else f"malformed: {type(error).__name__}: {error}"
         position = _position(parser)
         raise SourceError(chunk.name, chunk.text, position, position, what) from error
+
+
+def _check_strings(chunk: Chunk) -> None:
+    """Refuses strings without an end, on which xDSL's lexer takes exponential time."""
+    for match in _QUOTE.finditer(chunk.text):
+        if match[1] is not None:
+            what = "unterminated string, or one with an unknown escape"
+            raise SourceError(chunk.name, chunk.text, match.start(), match.end(), what, "close it on the same line")
 
 
 class _LocatingParser(Parser):

@@ -133,7 +133,17 @@ class TestExit:
 class TestInput:
     @pytest.mark.parametrize(
         "data",
-        [b"\xff\xfe\x00", b"func.func @f(", b'"a.b"() {x = 0x', b"\x00", b"}" * 100, b'"' * 99, b"%", b"!x = i32\n!x"],
+        [
+            b"\xff\xfe\x00",
+            b'"' + b"a" * 99,
+            b"func.func @f(",
+            b'"a.b"() {x = 0x',
+            b"\x00",
+            b"}" * 100,
+            b'"' * 99,
+            b"%",
+            b"!x = i32\n!x",
+        ],
     )
     def test_garbage_is_refused(self, data: bytes, tmp_path: Path) -> None:
         path = tmp_path / "garbage.mlir"
