@@ -13,6 +13,13 @@ from xdsl.passes import ModulePass
 from ..passes.pass_options import describe_type, option_fields, value_text
 
 
+UPSTREAM_DOCUMENTATION = {
+    "cse": "Replaces an op by an equal one that dominates it.",
+    "dce": "Erases ops without effects whose results nothing uses.",
+}
+"""What xDSL's passes do, where xDSL does not say it."""
+
+
 @dataclass(frozen=True)
 class OptionReference:
     """One option of a pass."""
@@ -45,7 +52,7 @@ def pass_reference(one: type[ModulePass]) -> PassReference:
         )
         for field in option_fields(one)
     )
-    return PassReference(one.name, _documentation(one), options)
+    return PassReference(one.name, _documentation(one) or UPSTREAM_DOCUMENTATION.get(one.name, ""), options)
 
 
 def _documentation(one: type[ModulePass]) -> str:
