@@ -457,7 +457,7 @@ class IssueOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     assembly_format = (
         "$instruction `length` $length `repeat` $repeat (`chained` $chained^)? (`immediate` $immediate^)? "
-        "`(` ($sources^ `:` type($sources))? `)` $accesses "
+        "` ` `(` ($sources^ `:` type($sources))? `)` $accesses "
         "(`matrix` $matrix^ `:` type($matrix) `row` $matrix_row `groups` $groups)? "
         "`into` $dest `:` type($dest) qualified($dest_access) attr-dict (`->` type($result)^)?"
     )

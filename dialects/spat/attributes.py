@@ -59,6 +59,11 @@ class WindowAttr(Data[RowWindow]):
 
 @irdl_attr_definition
 class ChannelType(ParametrizedAttribute, TypeAttribute):
-    """The messages of one deferred communication on their way from `spat.channel_send` to `spat.channel_receive`."""
+    """The messages of one deferred communication on their way from `spat.channel_send` to `spat.channel_receive`.
+
+    ```mlir
+    !spat.channel
+    ```
+    """
 
     name = "spat.channel"
