@@ -19,7 +19,8 @@ from ..dialects.tile import Array, dtype_of, element_type_of
 from ..support.diagnostics import TileError, TileErrors
 from .constant_folding import fold
 from .onnx_model import DTYPES, OnnxModel, check_size, node_label
-from .onnx_operators import RULES, Node, Unsupported, schema_problems
+from .onnx_node import Node, Unsupported, schema_problems
+from .onnx_operators import RULES
 
 NAME = "onnx.name"
 

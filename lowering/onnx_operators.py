@@ -13,9 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-import onnx.defs
-import onnx.helper
-from onnx import AttributeProto, NodeProto
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
 
@@ -30,56 +27,10 @@ from ..dialects.onnx_base import (
     require,
     shape_of,
 )
-from ..dialects.tile import Array, ArrayAttr
+from ..dialects.tile import ArrayAttr
 from ..dialects.tile import element_type_of as element_type_of_dtype
 from .onnx_model import DTYPES, read_tensor
-
-KINDS = AttributeProto.AttributeType
-
-
-class Unsupported(Exception):
-    """The node is valid, but the importer cannot translate it; the message says what about it."""
-
-
-class Node:
-    """A node of the graph, with the constants that it may read attributes from."""
-
-    def __init__(self, proto: NodeProto, where: str, opset: int, constants: Mapping[str, Array]) -> None:
-        self.proto = proto
-        self.where = where
-        self.opset = opset
-        self.inputs = list(proto.input)
-        while self.inputs and not self.inputs[-1]:
-            self.inputs.pop()
-        self._constants = constants
-        self._attributes = {attribute.name: attribute for attribute in proto.attribute}
-
-    @property
-    def attribute_names(self) -> tuple[str, ...]:
-        return tuple(self._attributes)
-
-    def attribute(self, name: str, default: Any = None) -> Any:
-        """An attribute as a Python value: int, float, str, tensor, or a list of those."""
-        proto = self._attributes.get(name)
-        return default if proto is None else onnx.helper.get_attribute_value(proto)
-
-    def constant(self, index: int, name: str) -> Array | None:
-        """Input number ``index`` as an array; None if it is left out."""
-        if index >= len(self.inputs) or not self.inputs[index]:
-            return None
-        value = self._constants.get(self.inputs[index])
-        if value is None:
-            raise Unsupported(f"input {name} is computed from the network's input; it has to be a constant")
-        return value
-
-    def ints(self, index: int, name: str) -> list[int] | None:
-        """Integers that are an attribute in older versions and input number ``index`` in newer ones."""
-        value = self.constant(index, name)
-        if value is None:
-            return self.attribute(name)
-        require(value.dtype.kind in "iu" and value.ndim <= 1, f"{name} is no list of integers")
-        return [int(element) for element in value.reshape(-1)]
-
+from .onnx_node import Node, Unsupported
 
 Build: TypeAlias = Callable[[Node, Sequence[SSAValue]], Sequence[ops.OnnxOp]]
 
@@ -160,46 +111,6 @@ def _only(name: str, value: Any) -> Any:
 def _integer(name: str, value: Any) -> int:
     require(isinstance(value, int), f"{name} is not an integer")
     return value
-
-
-# Checks by the standard's own schemas
-
-
-def schema_problems(proto: NodeProto, opset: int) -> list[str]:
-    """What is wrong with a node according to the standard: unknown operator, attributes, number of inputs."""
-    try:
-        schema = onnx.defs.get_schema(proto.op_type, opset, "")
-    except onnx.defs.SchemaError:
-        return ["the standard has no such operator in this opset"]
-    if schema.deprecated:
-        return ["the operator is deprecated in this opset"]
-    problems: list[str] = []
-    if not schema.min_input <= len(proto.input) <= schema.max_input:
-        problems.append(f"has {len(proto.input)} inputs, takes {schema.min_input} to {schema.max_input}")
-    elif any(not name for name in proto.input[: schema.min_input]):
-        problems.append("leaves out an input that it needs")
-    if not schema.min_output <= len(proto.output) <= schema.max_output:
-        problems.append(f"has {len(proto.output)} outputs, gives {schema.min_output} to {schema.max_output}")
-    for attribute in proto.attribute:
-        if attribute.ref_attr_name:
-            problems.append(f"attribute {attribute.name} refers to a function's attribute")
-        declared = schema.attributes.get(attribute.name)
-        if declared is None:
-            problems.append(f"the standard knows no attribute {attribute.name}")
-        elif KINDS.Name(attribute.type) != _kind(declared):
-            has = KINDS.Name(attribute.type)
-            problems.append(f"attribute {attribute.name} is of type {has}, expected {_kind(declared)}")
-    names = {attribute.name for attribute in proto.attribute}
-    for name, declared in schema.attributes.items():
-        if declared.required and name not in names:
-            problems.append(f"lacks the attribute {name}")
-    return problems
-
-
-def _kind(declared: onnx.defs.OpSchema.Attribute) -> str:
-    # The stubs of onnx lack what an enum has.
-    kind: Any = declared.type
-    return kind.name
 
 
 # Operators that need more than a line
