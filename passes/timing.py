@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
 from .instrumentation import PassInstrumentation, PassRun
 
 _RULE = "===" + "-" * 73 + "==="
@@ -63,3 +66,32 @@ class PassTimer(PassInstrumentation):
 
     def after_failed_pass(self, run: PassRun, error: Exception) -> None:
         self.after_pass(run)
+
+
+@dataclass
+class TimedInstrumentation(PassInstrumentation):
+    """Adds the time that ``inner`` takes between passes to ``timer``, under ``name``."""
+
+    inner: PassInstrumentation
+    timer: Timer
+    name: str
+
+    def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
+        with self.timer.phase(self.name):
+            self.inner.before_pipeline(module, passes)
+
+    def before_pass(self, run: PassRun) -> None:
+        with self.timer.phase(self.name):
+            self.inner.before_pass(run)
+
+    def after_pass(self, run: PassRun) -> None:
+        with self.timer.phase(self.name):
+            self.inner.after_pass(run)
+
+    def after_failed_pass(self, run: PassRun, error: Exception) -> None:
+        with self.timer.phase(self.name):
+            self.inner.after_failed_pass(run, error)
+
+    def after_pipeline(self, module: ModuleOp) -> None:
+        with self.timer.phase(self.name):
+            self.inner.after_pipeline(module)

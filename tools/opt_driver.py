@@ -20,7 +20,7 @@ from ..passes.manager import PassManager, Verifier
 from ..passes.progress import Progress
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
-from ..passes.timing import PassTimer, Timer
+from ..passes.timing import PassTimer, TimedInstrumentation, Timer
 from ..passes.verifier import verify_module
 from ..support.diagnostics import TileError
 from ..support.files import atomic_file
@@ -174,7 +174,7 @@ class OptDriver:
             sink = dump_to(sys.stderr.write) if tree is None else dump_to_tree(tree)
             found.append(IRPrinter(when, sink, self.print_options))
         if options.verify_each:
-            found.append(Verifier())
+            found.append(TimedInstrumentation(Verifier(), self.timer, "Verifier"))
         if options.verbose:
             found.append(Progress(sys.stderr.write))
         if options.timing:

@@ -12,7 +12,6 @@ from xdsl.passes import ModulePass
 
 from ..passes.pass_options import describe_type, option_fields, value_text
 
-
 UPSTREAM_DOCUMENTATION = {
     "cse": "Replaces an op by an equal one that dominates it.",
     "dce": "Erases ops without effects whose results nothing uses.",

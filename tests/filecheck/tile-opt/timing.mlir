@@ -4,6 +4,7 @@
 // CHECK:      Total Execution Time: {{[0-9.]+}} seconds
 // CHECK:      ----Wall Time----  ----Name----
 // CHECK-NEXT: ({{ *[0-9.]+}}%)  Parser
+// CHECK-NEXT: Verifier
 // CHECK-NEXT: canonicalize
 // CHECK-NEXT: cse
 // CHECK-NEXT: Output
