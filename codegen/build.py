@@ -19,6 +19,7 @@ from .manifest import Origin
 from .memory_image import F32, WeightTable
 from .package import Package
 from .register_allocation import allocate_registers
+from .report import build_reports
 
 
 def build_package(module: ModuleOp, model: Origin, options: Mapping[str, object]) -> Package:
@@ -27,8 +28,9 @@ def build_package(module: ModuleOp, model: Origin, options: Mapping[str, object]
     program = _program(module)
     layout = GlobalLayout.of(program, target.element_bytes)
     groups, weights = _array_groups(program, target)
+    code = _generate(program, target, layout, groups)
     return Package(
-        _generate(program, target, layout, groups),
+        code,
         weights,
         layout.memory(),
         tuple(layout.input_layouts(program)),
@@ -36,6 +38,7 @@ def build_package(module: ModuleOp, model: Origin, options: Mapping[str, object]
         Origin(target.machine.name, target.machine.digest()),
         model,
         options,
+        build_reports(module, code),
     )
 
 
