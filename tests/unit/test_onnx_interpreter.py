@@ -53,19 +53,14 @@ def test_errors(text: str, inputs: dict[str, np.ndarray], message: str) -> None:
 
 
 def test_values_are_dropped_after_their_last_use() -> None:
-    module = parse(
-        "func.func @main(%x: tensor<1000000xf32>) -> tensor<1000000xf32> { func.return %x : tensor<1000000xf32> }"
-    )
-    function = module.body.block.first_op
-    assert isinstance(function, FuncOp)
-    block = function.body.block
-    value = block.args[0]
-    assert block.last_op is not None
-    block.erase_op(block.last_op)
+    type = TensorType(f32, (1000000,))
+    block = Block(arg_types=[type])
+    value: SSAValue = block.args[0]
     for _ in range(50):
         block.add_op(op := ops.ReluOp.of([value]))
         value = op.y
     block.add_op(ReturnOp(value))
+    module = ModuleOp([FuncOp("main", ([type], [type]), Region(block))])
 
     x = np.ones(1000000, np.float32)
     tracemalloc.start()
