@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -163,9 +163,8 @@ def _parser() -> CommandLine:
     return parser
 
 
-def _add_mlir(add: object, name: str, mlir_name: str = "", **keywords: object) -> None:
+def _add_mlir(add: Callable[..., object], name: str, mlir_name: str = "", **keywords: object) -> None:
     """Adds ``--name``, and MLIR's spelling of it as an alias."""
-    assert callable(add)
     add(f"--{name}", f"--mlir-{mlir_name or name}", dest=name.replace("-", "_"), **keywords)
 
 

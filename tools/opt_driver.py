@@ -13,14 +13,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects.registry import make_context
-from ..passes.instrumentation import PassInstrumentation
-from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to, dump_to_tree
 from ..passes.ir_text import PrintOptions, elision, ir_text
-from ..passes.manager import PassManager, Verifier
-from ..passes.progress import Progress
+from ..passes.manager import PassManager
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
-from ..passes.timing import PassTimer, TimedInstrumentation, Timer
+from ..passes.timing import Timer
 from ..passes.verifier import verify_module
 from ..support.diagnostics import TileError
 from ..support.files import atomic_file
@@ -29,7 +26,7 @@ from .expected_diagnostics import ExpectedDiagnostics
 from .opt_arguments import OptOptions
 from .opt_input import SPLIT_MARKER, Chunk, OnnxInput, parse_chunk, read_input
 from .opt_plugins import load_pass_plugins
-from .opt_reproducer import CrashReproducer
+from .opt_watch import instrumentations
 from .session import report_failure
 
 
@@ -40,6 +37,7 @@ class OptDriver:
         self.options = options
         self.timer = Timer()
         self.available = all_passes() | load_pass_plugins(options.plugins)
+        self.passes = self._build_pipeline()
         self.statistics = PassStatistics()
         self.print_options = PrintOptions(options.print_op_generic, options.print_debuginfo, options.elide_larger_than)
         self.exit_code = 0
@@ -62,18 +60,18 @@ class OptDriver:
         return self.exit_code
 
     @cached_property
-    def passes(self) -> tuple[ModulePass, ...]:
-        """The passes of the pipeline."""
+    def context(self) -> Context:
+        return make_context(self.options.allow_unregistered_dialect)
+
+    def _build_pipeline(self) -> tuple[ModulePass, ...]:
         if not self.options.pipeline:
             return ()
         # The grammar is not loaded for nothing: FileCheck suites start this tool hundreds of times.
         from ..passes.pipeline import build_pipeline, parse_pipeline
 
-        return build_pipeline(parse_pipeline(self.options.pipeline, self.options.pipeline_source), self.available)
-
-    @cached_property
-    def context(self) -> Context:
-        return make_context(self.options.allow_unregistered_dialect)
+        with self.timer.phase("Pipeline"):
+            spec = parse_pipeline(self.options.pipeline, self.options.pipeline_source)
+            return build_pipeline(spec, self.available)
 
     def _check_options(self) -> None:
         for option, names in (("before", self.options.print_ir_before), ("after", self.options.print_ir_after)):
@@ -145,41 +143,12 @@ class OptDriver:
         """Runs the passes on ``module`` and prints it."""
         if not self.options.verify_each:
             verify_module(module)
-        PassManager(self.passes, self._instrumentations()).run(self.context, module)
+        watch = instrumentations(self.options, self.print_options, self.timer, self.statistics)
+        PassManager(self.passes, watch).run(self.context, module)
         with self.timer.phase("Output"):
             if self.options.emit_resources is not None:
                 self._save_resources(module, self.options.emit_resources)
             return ir_text(module, self.print_options)
-
-    def _instrumentations(self) -> list[PassInstrumentation]:
-        """Outermost first: what prints sees the module as checks leave it, and the timer sees the pass alone."""
-        options = self.options
-        found: list[PassInstrumentation] = []
-        if options.crash_reproducer is not None:
-            found.append(CrashReproducer(options.crash_reproducer))
-        if options.pass_statistics:
-            found.append(self.statistics)
-        tree = options.print_ir_tree_dir
-        when = PrintWhen(
-            before=frozenset(options.print_ir_before),
-            after=frozenset(options.print_ir_after),
-            before_all=options.print_ir_before_all,
-            after_all=options.print_ir_after_all,
-            after_change=options.print_ir_after_change,
-            after_failure=options.print_ir_after_failure,
-        )
-        if tree is not None and not when.anything:
-            when = PrintWhen(after_all=True)
-        if when.anything:
-            sink = dump_to(sys.stderr.write) if tree is None else dump_to_tree(tree)
-            found.append(IRPrinter(when, sink, self.print_options))
-        if options.verify_each:
-            found.append(TimedInstrumentation(Verifier(), self.timer, "Verifier"))
-        if options.verbose:
-            found.append(Progress(sys.stderr.write))
-        if options.timing:
-            found.append(PassTimer(self.timer))
-        return found
 
     def _save_resources(self, module: ModuleOp, path: Path) -> None:
         from ..dialects.tile import save_resources

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -26,8 +27,6 @@ def _passes_of(path: str) -> list[type[ModulePass]]:
     if not Path(path).is_file() or spec is None or spec.loader is None:
         raise TileError("--load-pass-plugin", f"'{path}' is no Python file")
     module = module_from_spec(spec)
-    import sys
-
     # Dataclasses look their module up to resolve annotations.
     sys.modules[spec.name] = module
     try:

@@ -1,4 +1,4 @@
-// RUN: not tile-opt %s --load-pass-plugin=%S/inputs/test_passes.py -p test-mark,test-give-up --crash-reproducer=%t.mlir 2>&1 | filecheck %s --check-prefix=NOTE
+// RUN: not tile-opt %s --load-pass-plugin=%S/inputs/passes_for_tests.py -p test-mark,test-give-up --crash-reproducer=%t.mlir 2>&1 | filecheck %s --check-prefix=NOTE
 // RUN: cat %t.mlir | filecheck %s
 // NOTE: note: {{.*}}.mlir: reproduces the failure of pass 'test-give-up'
 // NOTE: error: pass 'test-give-up': cannot do this
@@ -8,7 +8,7 @@
 // CHECK: }) {marked}
 
 // Without a failure there is no reproducer.
-// RUN: tile-opt %s --load-pass-plugin=%S/inputs/test_passes.py -p test-mark --mlir-pass-pipeline-crash-reproducer=%t.none --quiet
+// RUN: tile-opt %s --load-pass-plugin=%S/inputs/passes_for_tests.py -p test-mark --mlir-pass-pipeline-crash-reproducer=%t.none --quiet
 // RUN: not cat %t.none
 func.func @main(%a: i32) -> i32 {
   %0 = arith.constant 1 : i32

@@ -1,4 +1,4 @@
-// RUN: tile-opt --load-pass-plugin=%S/inputs/test_passes.py --list-passes | filecheck %s
+// RUN: tile-opt --load-pass-plugin=%S/inputs/passes_for_tests.py --list-passes | filecheck %s
 // CHECK:      {{^}}canonicalize
 // CHECK-NEXT:   Applies all canonicalization patterns.
 // CHECK:      test-nothing

@@ -1,5 +1,5 @@
-// RUN: tile-opt %s --load-pass-plugin=%S/inputs/test_passes.py --pass-pipeline='builtin.module(func.func(test-mark-functions))' | filecheck %s
-// RUN: tile-opt %s --load-pass-plugin=%S/inputs/test_passes.py -p test-mark-functions | filecheck %s
+// RUN: tile-opt %s --load-pass-plugin=%S/inputs/passes_for_tests.py --pass-pipeline='builtin.module(func.func(test-mark-functions))' | filecheck %s
+// RUN: tile-opt %s --load-pass-plugin=%S/inputs/passes_for_tests.py -p test-mark-functions | filecheck %s
 // CHECK: func.func @f() attributes {marked}
 
 // RUN: not tile-opt %s --pass-pipeline='builtin.module(func.func(cse))' 2>&1 | filecheck %s --check-prefix=MODULE

@@ -1,5 +1,5 @@
-// RUN: tile-opt %s --load-pass-plugin=%S/inputs/test_passes.py -p test-mark,test-nothing --pass-statistics --quiet 2>&1 | filecheck %s
-// RUN: tile-opt %s --load-pass-plugin=%S/inputs/test_passes.py -p test-mark,test-nothing --mlir-pass-statistics --quiet 2>&1 | filecheck %s
+// RUN: tile-opt %s --load-pass-plugin=%S/inputs/passes_for_tests.py -p test-mark,test-nothing --pass-statistics --quiet 2>&1 | filecheck %s
+// RUN: tile-opt %s --load-pass-plugin=%S/inputs/passes_for_tests.py -p test-mark,test-nothing --mlir-pass-statistics --quiet 2>&1 | filecheck %s
 // CHECK:      ... Pass statistics report ...
 // CHECK:      'test-mark'
 // CHECK-NEXT:   (S) 1 modules marked

@@ -3,7 +3,8 @@
 // CHECK:      ... Execution time report ...
 // CHECK:      Total Execution Time: {{[0-9.]+}} seconds
 // CHECK:      ----Wall Time----  ----Name----
-// CHECK-NEXT: ({{ *[0-9.]+}}%)  Parser
+// CHECK-NEXT: ({{ *[0-9.]+}}%)  Pipeline
+// CHECK-NEXT: Parser
 // CHECK-NEXT: Verifier
 // CHECK-NEXT: canonicalize
 // CHECK-NEXT: cse

@@ -1,4 +1,4 @@
-// RUN: not tile-opt %s --load-pass-plugin=%S/inputs/test_passes.py --verify-diagnostics --split-input-file --allow-unregistered-dialect -p test-reject --quiet 2>&1 | filecheck %s
+// RUN: not tile-opt %s --load-pass-plugin=%S/inputs/passes_for_tests.py --verify-diagnostics --split-input-file --allow-unregistered-dialect -p test-reject --quiet 2>&1 | filecheck %s
 
 // CHECK:      error: {{.*}}:6:1: unexpected error: 'test.op' op is not wanted here
 // CHECK-NEXT: error: {{.*}}:5:4: expected error 'nothing' was not produced

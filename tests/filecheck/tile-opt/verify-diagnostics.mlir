@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --load-pass-plugin=%S/inputs/test_passes.py --verify-diagnostics --split-input-file --allow-unregistered-dialect -p test-reject --quiet
+// RUN: tile-opt %s --load-pass-plugin=%S/inputs/passes_for_tests.py --verify-diagnostics --split-input-file --allow-unregistered-dialect -p test-reject --quiet
 
 // expected-error@+1 {{'test.op' op is not wanted here}}
 "test.op"() {test.error} : () -> ()
