@@ -22,6 +22,7 @@ def test_filecheck(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_lit_agrees() -> None:
-    lit = [sys.executable, "-m", "lit.main", str(ROOT)]
+    lit = [sys.executable, "-c", "from lit.main import main; main()", "-v", str(ROOT)]
     done = subprocess.run(lit, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+    assert f"Passed: {len(FILES)} " in done.stdout

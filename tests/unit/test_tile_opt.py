@@ -131,6 +131,13 @@ class TestExit:
 
 
 class TestInput:
+    def test_text_is_utf_8_in_every_locale(self, tmp_path: Path) -> None:
+        path = tmp_path / "text.mlir"
+        path.write_text('builtin.module attributes {a = "\u00e9"} {\n}\n', encoding="utf-8")
+        environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+        done = subprocess.run([*TILE_OPT, str(path)], capture_output=True, check=False, env=environment)
+        assert (done.returncode, done.stderr) == (0, b"")
+
     @pytest.mark.parametrize(
         "data",
         [
