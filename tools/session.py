@@ -11,8 +11,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from io import TextIOWrapper
-from typing import Any, cast
 
 EXIT_USER_ERROR = 1
 EXIT_INTERNAL_ERROR = 70
@@ -24,9 +22,10 @@ def run_tool(name: str, body: Callable[[Sequence[str]], int], arguments: Sequenc
     """Runs ``body`` on the command line's arguments and gives the exit code; no exception leaves it."""
     # Modules are large graphs that live long: at the default threshold, looking for garbage takes a third of the time.
     gc.set_threshold(200_000, 50, 100)
-    if isinstance(sys.stdout, TextIOWrapper):
-        # Text is UTF-8 whatever the locale says, as it is in files.
-        cast("TextIOWrapper[Any]", sys.stdout).reconfigure(encoding="utf-8")
+    # Text is UTF-8 whatever the locale says, as it is in files.
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8")
     try:
         code = body(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
