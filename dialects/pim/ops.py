@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import (
     I64,
     IntegerAttr,
     MemRefType,
+    ShapedType,
     StringAttr,
     TensorType,
-    ShapedType,
     UnitAttr,
     f32,
     i64,
@@ -24,7 +24,6 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
-    base,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -48,7 +47,9 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...codegen.isa import Op
+from ..shaped_types import ROWS, TILE, TILE_OR_ROWS, F32Shape
 from ..spat.attributes import WindowAttr
+from ..spat.verification import verify_output, verify_schedule, verify_window
 from ..tile import ArrayAttr
 from .attributes import Access, AccessAttr
 
@@ -95,9 +96,27 @@ def buffer_type(*shape: int) -> MemRefType[Attribute]:
     return MemRefType(f32, shape)
 
 
-def _check_table(table: ArrayAttr, columns: Sequence[str]) -> None:
+_VALUES = F32Shape((3,), buffers=True)
+"""Distributed tensors, or the buffers of their rows."""
+
+_BUFFER_OF_ROWS = F32Shape((3,), tensors=False, buffers=True)
+_TILE_BUFFER = F32Shape((2,), tensors=False, buffers=True)
+
+
+def _check_table(table: ArrayAttr, columns: Sequence[str], rows: int) -> None:
     if len(table.shape) != 2 or table.shape[1] != len(columns) or table.dtype != np.dtype("<i8"):
         raise VerifyException(f"a table i64[N, {len(columns)}] of {', '.join(columns)} expected")
+    if table.has_data and table.size:
+        if (table.array < 0).any():
+            raise VerifyException(f"a {columns[int((table.array < 0).any(axis=0).argmax())]} in the table is negative")
+        if (last := int(table.array[:, 0].max())) >= rows:
+            raise VerifyException(f"the table names row {last} of {rows}")
+
+
+def _check_addresses(table: ArrayAttr | None, columns: Sequence[str]) -> None:
+    """Of what `pim-plan-memory` adds."""
+    if table is not None and (table.shape[1:] != (len(columns),) or table.dtype.kind not in "iu"):
+        raise VerifyException(f"a table of {', '.join(columns)} expected, not {table.tensor_type}")
 
 
 @irdl_op_definition
@@ -153,12 +172,17 @@ class InputOp(IRDLOperation):
     name = "pim.input"
     input_name = prop_def(StringAttr)
     shape = prop_def(ArrayAttr)
-    result = result_def(TensorType)
+    result = result_def(ROWS)
     traits = traits_def(Pure(), HasParent(ProgramOp))
     assembly_format = "$input_name `shape` $shape attr-dict `:` type($result)"
 
     def __init__(self, name: StringAttr, shape: ArrayAttr, result_type: Attribute) -> None:
         super().__init__(properties={"input_name": name, "shape": shape}, result_types=[result_type])
+
+    def verify_(self) -> None:
+        size, held = int(np.prod(self.shape.array, dtype=np.int64)), int(np.prod(shape_of(self.result)))
+        if size != held:
+            raise VerifyException(f"an input of {size} elements has {held} as {self.result.type}")
 
 
 @irdl_op_definition
@@ -177,7 +201,7 @@ class OutputOp(IRDLOperation):
     output_name = prop_def(StringAttr)
     shape = prop_def(ArrayAttr)
     channels = prop_def(BuiltinArrayAttr[ArrayAttr])
-    values = var_operand_def(base(TensorType) | base(MemRefType))
+    values = var_operand_def(_VALUES)
     traits = traits_def(HasParent(ProgramOp))
     assembly_format = "$output_name `shape` $shape `channels` $channels $values attr-dict `:` type($values)"
 
@@ -185,6 +209,9 @@ class OutputOp(IRDLOperation):
         self, name: StringAttr, shape: ArrayAttr, channels: BuiltinArrayAttr[ArrayAttr], values: Sequence[SSAValue]
     ) -> None:
         super().__init__(operands=[values], properties={"output_name": name, "shape": shape, "channels": channels})
+
+    def verify_(self) -> None:
+        verify_output(self.shape, self.channels.data, self.values)
 
 
 @irdl_op_definition
@@ -202,7 +229,7 @@ class ConstantOp(IRDLOperation):
 
     name = "pim.constant"
     value = prop_def(ArrayAttr)
-    result = result_def(TensorType)
+    result = result_def(TILE_OR_ROWS)
     traits = traits_def(Pure(), ConstantLike())
     assembly_format = "$value attr-dict `:` type($result)"
 
@@ -213,7 +240,8 @@ class ConstantOp(IRDLOperation):
 
     def verify_(self) -> None:
         shape, value = shape_of(self.result), self.value.shape
-        if shape != value and not (len(value) == len(shape) == 2 and value[0] == 1 and value[1] == shape[1]):
+        repeats = len(value) == len(shape) == 2 and value[0] == 1 and value[1] == shape[1]
+        if self.value.dtype != np.dtype("<f4") or not (shape == value or repeats):
             raise VerifyException(f"a constant of {self.value.tensor_type} does not repeat to {self.result.type}")
 
 
@@ -230,12 +258,16 @@ class MatrixOp(IRDLOperation):
 
     name = "pim.matrix"
     value = prop_def(ArrayAttr)
-    result = result_def(TensorType)
+    result = result_def(TILE)
     traits = traits_def(Pure(), ConstantLike())
     assembly_format = "$value attr-dict `:` type($result)"
 
     def __init__(self, value: ArrayAttr) -> None:
         super().__init__(properties={"value": value}, result_types=[TensorType(f32, value.shape)])
+
+    def verify_(self) -> None:
+        if self.value.tensor_type != self.result.type:
+            raise VerifyException(f"a matrix of {self.value.tensor_type} has result type {self.result.type}")
 
 
 @irdl_op_definition
@@ -261,21 +293,22 @@ class CoreBatchOp(IRDLOperation):
     """
 
     name = "pim.core_batch"
-    inputs = var_operand_def(base(TensorType) | base(MemRefType))
-    constants = var_operand_def(base(TensorType) | base(MemRefType))
-    matrices = var_operand_def(TensorType)
-    outs = var_operand_def(MemRefType)
-    results_ = var_result_def(TensorType)
+    inputs = var_operand_def(_VALUES)
+    constants = var_operand_def(F32Shape((2,), buffers=True))
+    matrices = var_operand_def(TILE)
+    outs = var_operand_def(_BUFFER_OF_ROWS)
+    results_ = var_result_def(ROWS)
     lanes = prop_def(Integer)
     replicas = prop_def(Integer)
     cores = prop_def(ArrayAttr)
     steps = prop_def(ArrayAttr)
+    span = prop_def(Integer, default_value=IntegerAttr(1, i64))
     windows = prop_def(BuiltinArrayAttr[Attribute])
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     traits = traits_def(IsolatedFromAbove(), HasParent(ProgramOp))
     assembly_format = (
-        "`lanes` $lanes `replicas` $replicas `cores` $cores `steps` $steps "
+        "`lanes` $lanes `replicas` $replicas `cores` $cores `steps` $steps (`span` $span^)? "
         "`ins` `(` ($inputs^ `:` type($inputs))? `)` `windows` $windows "
         "`constants` `(` ($constants^ `:` type($constants))? `)` "
         "`matrices` `(` ($matrices^ `:` type($matrices))? `)` "
@@ -289,6 +322,7 @@ class CoreBatchOp(IRDLOperation):
         replicas: int,
         cores: ArrayAttr,
         steps: ArrayAttr,
+        span: Integer,
         inputs: Sequence[SSAValue],
         windows: Sequence[Attribute],
         constants: Sequence[SSAValue],
@@ -304,6 +338,7 @@ class CoreBatchOp(IRDLOperation):
                 "replicas": integer(replicas),
                 "cores": cores,
                 "steps": steps,
+                "span": span,
                 "windows": BuiltinArrayAttr(windows),
             },
             result_types=[result_types],
@@ -322,6 +357,11 @@ class CoreBatchOp(IRDLOperation):
     def lane_cores(self) -> NDArray[np.int64]:
         """The core of each lane."""
         return self.cores.array.astype(np.int64)[np.arange(self.lane_count) % self.replica_count]
+
+    @property
+    def last_steps(self) -> NDArray[np.int64]:
+        """The last step of each lane."""
+        return self.steps.array.astype(np.int64) + (self.span.value.data - 1)
 
     @property
     def block(self) -> Block:
@@ -355,20 +395,48 @@ class CoreBatchOp(IRDLOperation):
         lanes, replicas = self.lane_count, self.replica_count
         if lanes < 1 or not 1 <= replicas <= lanes:
             raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
-        if self.cores.shape != (replicas,) or self.steps.shape != (lanes,):
-            raise VerifyException(f"cores {self.cores.shape} of {replicas} replicas, steps {self.steps.shape}")
+        verify_schedule(self.cores, replicas, self.steps, lanes)
         if len(self.windows) != len(self.inputs):
             raise VerifyException(f"{len(self.inputs)} inputs with {len(self.windows)} windows")
-        if len(self.block.args) != len(self.operands):
-            raise VerifyException(f"{len(self.operands)} operands with {len(self.block.args)} block arguments")
-        for window in self.windows:
-            if not isinstance(window, WindowAttr) and not (
-                isinstance(window, ArrayAttr) and window.shape == (lanes, 1) and window.dtype == np.dtype("<i8")
-            ):
-                raise VerifyException(f"a window is a #spat.window or a table i64[{lanes}, 1], not {window}")
-        for value in self.results_:
+        if bool(self.outs) == bool(self.results_):
+            raise VerifyException("a batch on tensors has results, one on buffers has outs")
+        expected = [self._window_type(*pair) for pair in zip(self.inputs, self.windows, strict=True)]
+        expected += [value.type for value in (*self.constants, *self.matrices)]
+        expected += [buffer_type(*shape_of(out)[1:]) for out in self.outs]
+        if (found := list(self.block.arg_types)) != expected:
+            shown = ", ".join(map(str, expected))
+            raise VerifyException(f"the body's arguments are ({', '.join(map(str, found))}), expected ({shown})")
+        for value in (*self.outs, *self.results_):
             if shape_of(value)[0] != lanes:
                 raise VerifyException(f"a result of {shape_of(value)[0]} rows in a batch of {lanes} lanes")
+        self._verify_body()
+
+    def _window_type(self, value: SSAValue, window: Attribute) -> Attribute:
+        """The type of the argument that stands for what a lane reads of an input."""
+        rows, columns, channels = shape_of(value)
+        lanes = self.lane_count
+        match window:
+            case WindowAttr():
+                verify_window(window.data, rows, lanes)
+                shape = (window.data.rows, window.data.pad_left + columns + window.data.pad_right, channels)
+            case ArrayAttr() if window.shape == (lanes, 1) and window.dtype == np.dtype("<i8"):
+                if window.has_data and not ((window.array >= 0) & (window.array < rows)).all():
+                    raise VerifyException(f"the table of an input names a row outside its {rows}")
+                shape = (1, columns, channels)
+            case _:
+                raise VerifyException(f"a window is a #spat.window or a table i64[{lanes}, 1], not {window}")
+        return TensorType(f32, shape) if is_tensor(value) else buffer_type(*shape)
+
+    def _verify_body(self) -> None:
+        allowed = (EmptyOp, IssueOp, YieldOp) if self.results_ else (AllocOp, IssueOp, EndOp)
+        for op in self.block.ops:
+            if not isinstance(op, allowed):
+                raise VerifyException(f"{op.name} in a body of {', '.join(kind.name for kind in allowed)}")
+        last = self.block.last_op
+        if isinstance(last, YieldOp):
+            yielded = [shape_of(value) for value in last.values]
+            if yielded != [shape_of(value)[1:] for value in self.results_]:
+                raise VerifyException(f"rows of shape {yielded} do not make the results")
 
 
 @irdl_op_definition
@@ -381,7 +449,7 @@ class YieldOp(IRDLOperation):
     """
 
     name = "pim.yield"
-    values = var_operand_def(TensorType)
+    values = var_operand_def(TILE)
     traits = traits_def(IsTerminator(), Pure())
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
@@ -399,7 +467,7 @@ class EmptyOp(IRDLOperation):
     """
 
     name = "pim.empty"
-    result = result_def(TensorType)
+    result = result_def(TILE)
     traits = traits_def(Pure())
     assembly_format = "attr-dict `:` type($result)"
 
@@ -421,11 +489,16 @@ class AllocOp(IRDLOperation):
     name = "pim.alloc"
     slack = prop_def(Integer)
     addresses = opt_prop_def(ArrayAttr)
-    result = result_def(MemRefType)
+    result = result_def(_TILE_BUFFER)
     assembly_format = "`slack` $slack (`at` $addresses^)? attr-dict `:` type($result)"
 
     def __init__(self, shape: Sequence[int], slack: int = 0) -> None:
         super().__init__(properties={"slack": integer(slack)}, result_types=[buffer_type(*shape)])
+
+    def verify_(self) -> None:
+        if self.slack.value.data < 0:
+            raise VerifyException("slack may not be negative")
+        _check_addresses(self.addresses, ("core", "address"))
 
 
 @irdl_op_definition
@@ -444,16 +517,16 @@ class IssueOp(IRDLOperation):
     instruction = prop_def(StringAttr)
     length = prop_def(Integer)
     repeat = prop_def(Integer)
-    sources = var_operand_def(base(TensorType) | base(MemRefType))
+    sources = var_operand_def(F32Shape((2, 3), buffers=True))
     accesses = prop_def(BuiltinArrayAttr[AccessAttr])
-    matrix = opt_operand_def(TensorType)
+    matrix = opt_operand_def(TILE)
     matrix_row = opt_prop_def(Integer)
     groups = opt_prop_def(ArrayAttr)
     immediate = opt_prop_def(Integer)
     chained = opt_prop_def(UnitAttr)
-    dest = operand_def(base(TensorType) | base(MemRefType))
+    dest = operand_def(F32Shape((2,), buffers=True))
     dest_access = prop_def(AccessAttr)
-    result = opt_result_def(TensorType)
+    result = opt_result_def(TILE)
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     assembly_format = (
         "$instruction `length` $length `repeat` $repeat (`chained` $chained^)? (`immediate` $immediate^)? "
@@ -538,6 +611,10 @@ class IssueOp(IRDLOperation):
             raise VerifyException(f"length {self.size} and repeat {self.count} have to be positive")
         if is_tensor(self.dest) != (self.result is not None):
             raise VerifyException("an instruction on tensors has a result, one on buffers has none")
+        if self.result is not None and self.result.type != self.dest.type:
+            raise VerifyException(f"the result is {self.result.type}, the destination {self.dest.type}")
+        if any(is_tensor(value) != is_tensor(self.dest) for value in self.sources):
+            raise VerifyException("an instruction on tensors reads tensors, one on buffers reads buffers")
         for value, access in self.reads:
             reach = 1 if name == "vmv" else self.size
             self._check_bounds("reads", value, access, reach)
@@ -576,10 +653,10 @@ class LoadOp(IRDLOperation):
     """
 
     name = "pim.load"
-    source = operand_def(TensorType)
+    source = operand_def(ROWS)
     rows = prop_def(ArrayAttr)
-    dest = opt_operand_def(MemRefType)
-    result = opt_result_def(TensorType)
+    dest = opt_operand_def(_BUFFER_OF_ROWS)
+    result = opt_result_def(ROWS)
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     assembly_format = (
         "$source `:` type($source) `rows` $rows (`into` $dest^ `:` type($dest))? attr-dict (`->` type($result)^)?"
@@ -594,7 +671,13 @@ class LoadOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _check_table(self.rows, LOAD_COLUMNS)
+        if (self.dest is None) == (self.result is None):
+            raise VerifyException("a load on tensors has a result, one on buffers a destination")
+        loaded = self.dest if self.result is None else self.result
+        assert loaded is not None
+        if shape_of(loaded) != shape_of(self.source):
+            raise VerifyException(f"{self.source.type} is loaded as {loaded.type}")
+        _check_table(self.rows, LOAD_COLUMNS, shape_of(self.source)[0])
 
 
 @irdl_op_definition
@@ -613,9 +696,9 @@ class TransferOp(IRDLOperation):
     """
 
     name = "pim.transfer"
-    source = operand_def(base(TensorType) | base(MemRefType))
+    source = operand_def(_VALUES)
     messages = prop_def(ArrayAttr)
-    result = opt_result_def(TensorType)
+    result = opt_result_def(ROWS)
     assembly_format = "$source `messages` $messages attr-dict `:` type($source) (`->` type($result)^)?"
     traits = traits_def(HasParent(ProgramOp))
 
@@ -627,7 +710,13 @@ class TransferOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _check_table(self.messages, ("row", "source", "target", "step"))
+        if is_tensor(self.source) != (self.result is not None):
+            raise VerifyException("a transfer of tensors has a result, one of buffers has none")
+        if self.result is not None and self.result.type != self.source.type:
+            raise VerifyException(f"{self.source.type} is transferred as {self.result.type}")
+        _check_table(self.messages, ("row", "source", "target", "step"), shape_of(self.source)[0])
+        if self.messages.has_data and (self.messages.array[:, 1] == self.messages.array[:, 2]).any():
+            raise VerifyException("a message from a core to itself")
 
 
 @irdl_op_definition
@@ -650,7 +739,7 @@ class RowsOp(IRDLOperation):
     slack = prop_def(Integer)
     instances = opt_prop_def(ArrayAttr)
     rings = opt_prop_def(ArrayAttr)
-    result = result_def(MemRefType)
+    result = result_def(_BUFFER_OF_ROWS)
     assembly_format = (
         "`pad` $pad_left `,` $pad_right `slack` $slack (`at` $instances^ `rings` $rings)? attr-dict `:` type($result)"
     )
@@ -666,6 +755,12 @@ class RowsOp(IRDLOperation):
     def pads(self) -> tuple[int, int]:
         return self.pad_left.value.data, self.pad_right.value.data
 
+    def verify_(self) -> None:
+        if min(*self.pads, self.slack.value.data) < 0:
+            raise VerifyException("pads and slack may not be negative")
+        _check_addresses(self.instances, ("core", "row", "address"))
+        _check_addresses(self.rings, ("core", "address", "bytes", "key of the first row"))
+
 
 @irdl_op_definition
 class ConstantRowsOp(IRDLOperation):
@@ -680,14 +775,21 @@ class ConstantRowsOp(IRDLOperation):
     """
 
     name = "pim.constant_rows"
-    source = operand_def(TensorType)
+    source = operand_def(TILE_OR_ROWS)
     instances = opt_prop_def(ArrayAttr)
-    result = result_def(MemRefType)
+    result = result_def(F32Shape((2, 3), tensors=False, buffers=True))
     assembly_format = "$source (`at` $instances^)? attr-dict `:` type($source) `->` type($result)"
     traits = traits_def(HasParent(ProgramOp))
 
     def __init__(self, source: SSAValue) -> None:
         super().__init__(operands=[source], result_types=[buffer_type(*shape_of(source))])
+
+    def verify_(self) -> None:
+        if not isinstance(self.source.owner, ConstantOp):
+            raise VerifyException("the source is no pim.constant")
+        if shape_of(self.source) != shape_of(self.result):
+            raise VerifyException(f"{self.source.type} is held as {self.result.type}")
+        _check_addresses(self.instances, ("core", "address"))
 
 
 OPS = (

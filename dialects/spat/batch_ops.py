@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, TensorType, i64
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -32,9 +32,11 @@ from xdsl.traits import ConstantLike, IsolatedFromAbove, Pure, RecursiveMemoryEf
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.window import RowWindow
+from ..shaped_types import ROWS, TILE_OR_ROWS
 from ..tile import ArrayAttr
 from .attributes import WindowAttr
-from .tile_ops import F32Tensor, Integer, VMMOp, YieldOp, integer, shape_of, tile_type
+from .tile_ops import TILE_OPS, F32Tensor, Integer, PickOp, VMMOp, YieldOp, integer, shape_of, tile_type
+from .verification import verify_output, verify_schedule, verify_window
 
 
 @irdl_op_definition
@@ -48,7 +50,7 @@ class ConstantOp(IRDLOperation):
 
     name = "spat.constant"
     value = prop_def(ArrayAttr)
-    result = result_def(TensorType)
+    result = result_def(TILE_OR_ROWS)
     traits = traits_def(Pure(), ConstantLike())
     assembly_format = "$value attr-dict `:` type($result)"
 
@@ -72,7 +74,7 @@ class InputOp(IRDLOperation):
     name = "spat.input"
     input_name = prop_def(StringAttr)
     shape = prop_def(ArrayAttr)
-    result = result_def(TensorType)
+    result = result_def(ROWS)
     traits = traits_def(Pure())
     assembly_format = "$input_name `shape` $shape attr-dict `:` type($result)"
 
@@ -107,7 +109,7 @@ class OutputOp(IRDLOperation):
     output_name = prop_def(StringAttr)
     shape = prop_def(ArrayAttr)
     channels = prop_def(BuiltinArrayAttr[ArrayAttr])
-    values = var_operand_def(TensorType)
+    values = var_operand_def(ROWS)
     assembly_format = "$output_name `shape` $shape `channels` $channels $values attr-dict `:` type($values)"
 
     def __init__(
@@ -127,21 +129,18 @@ class OutputOp(IRDLOperation):
         return tuple(map(int, self.shape.array))
 
     def verify_(self) -> None:
-        if len(self.channels) != len(self.values):
-            raise VerifyException(f"{len(self.values)} tensors with {len(self.channels)} lists of channels")
-        for channels, value in zip(self.channels, self.values, strict=True):
-            if channels.shape != (shape_of(value)[2],):
-                raise VerifyException(f"a tensor of {shape_of(value)[2]} channels lists {channels.shape} of them")
+        verify_output(self.shape, self.channels.data, self.values)
 
 
 class BatchOp(IRDLOperation, ABC):
     """What the graph form and the scheduled form of a batch share."""
 
-    inputs = var_operand_def(TensorType)
-    weights = var_operand_def(TensorType)
-    outs = var_result_def(TensorType)
+    inputs = var_operand_def(ROWS)
+    weights = var_operand_def(TILE_OR_ROWS)
+    outs = var_result_def(ROWS)
     lanes = prop_def(Integer)
     replicas = prop_def(Integer, default_value=IntegerAttr(1, i64))
+    span = prop_def(Integer, default_value=IntegerAttr(1, i64))
     windows = prop_def(BuiltinArrayAttr[WindowAttr])
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
@@ -154,6 +153,11 @@ class BatchOp(IRDLOperation, ABC):
     def replica_count(self) -> int:
         """Copies of the weights on the chip; lane i runs on replica `i mod replicas`."""
         return self.replicas.value.data
+
+    @property
+    def span_steps(self) -> int:
+        """Steps that a lane extends over from its own; messages of these steps interrupt it."""
+        return self.span.value.data
 
     @property
     def row_windows(self) -> tuple[RowWindow, ...]:
@@ -187,6 +191,8 @@ class BatchOp(IRDLOperation, ABC):
         lanes, replicas = self.lane_count, self.replica_count
         if lanes < 1 or not 1 <= replicas <= lanes:
             raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
+        if self.span_steps < 1:
+            raise VerifyException(f"lanes that extend over {self.span_steps} steps")
         if len(self.windows) != len(self.inputs):
             raise VerifyException(f"{len(self.inputs)} inputs with {len(self.windows)} windows")
         expected = [self._argument_type(*pair) for pair in zip(self.inputs, self.row_windows, strict=True)]
@@ -199,23 +205,32 @@ class BatchOp(IRDLOperation, ABC):
         if yielded != [shape_of(out)[1:] for out in self.outs] or any(shape_of(o)[0] != lanes for o in self.outs):
             shown = ", ".join(str(out.type) for out in self.outs)
             raise VerifyException(f"{lanes} lanes that yield rows of shape {yielded} do not make ({shown})")
+        self._verify_constants()
         for op in self.block.ops:
-            table = op.properties.get("table")
-            if isinstance(table, ArrayAttr) and table.shape != (lanes,):
-                raise VerifyException(f"a table of {table.shape} entries in a batch of {lanes} lanes")
+            self._verify_body_op(op)
+
+    def _verify_constants(self) -> None:
+        if any(isinstance(value.owner, ConstantOp) for value in self.inputs):
+            raise VerifyException("an input is a spat.constant, which belongs to the weights")
+        if not all(isinstance(value.owner, ConstantOp) for value in self.weights):
+            raise VerifyException("a weight is no spat.constant")
+
+    def _verify_body_op(self, op: Operation) -> None:
+        if not isinstance(op, TILE_OPS):
+            raise VerifyException(f"{op.name} in the body; the vector and matrix ops of the spat dialect expected")
+        for operand in op.operands:
+            is_weight = operand in self.weight_arguments
+            wants_weight = isinstance(op, PickOp) or (isinstance(op, VMMOp) and operand is op.weights)
+            if wants_weight and not is_weight:
+                raise VerifyException(f"{op.name} takes its constants from the weights of the batch")
+            if is_weight and len(shape_of(operand)) == 3 and not isinstance(op, PickOp):
+                raise VerifyException(f"{op.name} reads a stack of tiles, of which only spat.pick selects one")
+        if isinstance(op, PickOp) and op.table.shape != (self.lane_count,):
+            raise VerifyException(f"a table of {op.table.shape} entries in a batch of {self.lane_count} lanes")
 
     def _argument_type(self, value: SSAValue, window: RowWindow) -> F32Tensor:
         rows, columns, channels = shape_of(value)
-        if problems := window.problems():
-            raise VerifyException("; ".join(problems))
-        if rows % window.height or self.lane_count % window.lanes:
-            raise VerifyException(
-                f"{rows} rows in images of {window.height}, {self.lane_count} lanes in images of {window.lanes}"
-            )
-        if rows // window.height != self.lane_count // window.lanes:
-            raise VerifyException(
-                f"{rows // window.height} images of the input for {self.lane_count // window.lanes} of the lanes"
-            )
+        verify_window(window, rows, self.lane_count)
         return tile_type(window.rows, window.pad_left + columns + window.pad_right, channels)
 
 
@@ -242,7 +257,7 @@ class ComputeBatchOp(BatchOp):
     steps = opt_prop_def(ArrayAttr)
     traits = traits_def(IsolatedFromAbove(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
-        "`lanes` $lanes (`replicas` $replicas^)? (`cores` $cores^)? (`steps` $steps^)? "
+        "`lanes` $lanes (`replicas` $replicas^)? (`cores` $cores^)? (`steps` $steps^)? (`span` $span^)? "
         "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
         "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
     )
@@ -276,17 +291,18 @@ class ComputeBatchOp(BatchOp):
 
     def verify_(self) -> None:
         super().verify_()
-        if self.cores is not None and self.cores.shape != (self.replica_count,):
-            raise VerifyException(f"cores for {self.cores.shape} replicas of {self.replica_count}")
-        if self.steps is not None and self.steps.shape != (self.lane_count,):
-            raise VerifyException(f"steps for {self.steps.shape} lanes of {self.lane_count}")
+        if (self.cores is None) != (self.steps is None):
+            raise VerifyException("a schedule has both cores and steps")
+        if self.cores is not None and self.steps is not None:
+            verify_schedule(self.cores, self.replica_count, self.steps, self.lane_count)
 
 
 @irdl_op_definition
 class ScheduledComputeBatchOp(BatchOp):
     """Scheduled form: the same with the core of each replica and the step of each lane.
 
-    Steps order everything on the chip: a core runs its lanes in order of their steps.
+    Steps order everything on the chip: a core runs its lanes in order of their steps. A lane extends over `span` steps
+    from its own on; messages of the steps within are exchanged between its instructions.
 
     ```mlir
     %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
@@ -305,14 +321,11 @@ class ScheduledComputeBatchOp(BatchOp):
     steps = prop_def(ArrayAttr)
     traits = traits_def(IsolatedFromAbove(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
-        "`lanes` $lanes (`replicas` $replicas^)? `cores` $cores `steps` $steps "
+        "`lanes` $lanes (`replicas` $replicas^)? `cores` $cores `steps` $steps (`span` $span^)? "
         "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
         "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
     )
 
     def verify_(self) -> None:
         super().verify_()
-        if self.cores.shape != (self.replica_count,):
-            raise VerifyException(f"cores for {self.cores.shape} replicas of {self.replica_count}")
-        if self.steps.shape != (self.lane_count,):
-            raise VerifyException(f"steps for {self.steps.shape} lanes of {self.lane_count}")
+        verify_schedule(self.cores, self.replica_count, self.steps, self.lane_count)

@@ -6,12 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     VarConstraint,
-    base,
     irdl_op_definition,
     operand_def,
     prop_def,
@@ -21,6 +19,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..shaped_types import ROWS
 from ..tile import ArrayAttr
 from .attributes import ChannelType
 from .tile_ops import shape_of
@@ -54,7 +53,7 @@ class DeferredCommunicationOp(IRDLOperation):
     """
 
     name = "spat.deferred_communication"
-    T: ClassVar = VarConstraint("T", base(TensorType))
+    T: ClassVar = VarConstraint("T", ROWS)
     source = operand_def(T)
     needs = prop_def(ArrayAttr)
     result = result_def(T)
@@ -79,7 +78,7 @@ class ChannelSendOp(IRDLOperation):
     """
 
     name = "spat.channel_send"
-    source = operand_def(TensorType)
+    source = operand_def(ROWS)
     messages = prop_def(ArrayAttr)
     channel = result_def(ChannelType())
     assembly_format = "$source `messages` $messages attr-dict `:` type($source)"
@@ -107,7 +106,7 @@ class ChannelReceiveOp(IRDLOperation):
     """
 
     name = "spat.channel_receive"
-    T: ClassVar = VarConstraint("T", base(TensorType))
+    T: ClassVar = VarConstraint("T", ROWS)
     source = operand_def(T)
     channel = operand_def(ChannelType())
     result = result_def(T)

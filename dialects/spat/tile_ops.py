@@ -13,7 +13,6 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     VarConstraint,
-    base,
     irdl_op_definition,
     operand_def,
     prop_def,
@@ -24,6 +23,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..shaped_types import ROWS, TILE, TILE_OR_ROWS
 from ..tile import ArrayAttr
 
 F32Tensor: TypeAlias = TensorType[Float32Type]
@@ -63,7 +63,7 @@ class YieldOp(IRDLOperation):
     """
 
     name = "spat.yield"
-    values = var_operand_def(TensorType)
+    values = var_operand_def(TILE)
     traits = traits_def(IsTerminator(), Pure())
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
@@ -83,11 +83,11 @@ class ViewOp(IRDLOperation):
     """
 
     name = "spat.view"
-    source = operand_def(TensorType)
+    source = operand_def(TILE_OR_ROWS)
     row = prop_def(Integer)
     start = prop_def(Integer)
     step = prop_def(Integer)
-    result = result_def(TensorType)
+    result = result_def(TILE)
     traits = traits_def(Pure())
     assembly_format = "$source `row` $row `start` $start `step` $step attr-dict `:` type($source) `->` type($result)"
 
@@ -111,7 +111,6 @@ class ViewOp(IRDLOperation):
     def verify_(self) -> None:
         *rows, columns, channels = shape_of(self.source)
         shape = shape_of(self.result)
-        _require(len(rows) <= 1 and len(shape) == 2, "a view reads rows (rank 3) or a tile (rank 2) and gives a tile")
         row, start, step = self.access
         _require(0 <= row < (rows[0] if rows else 1), f"row {row} of a source with {rows[0] if rows else 1} rows")
         _require(start >= 0 and step >= 0, f"start {start} and step {step} may not be negative")
@@ -133,8 +132,8 @@ class GatherOp(IRDLOperation):
     """
 
     name = "spat.gather"
-    parts = var_operand_def(TensorType)
-    result = result_def(TensorType)
+    parts = var_operand_def(TILE)
+    result = result_def(TILE)
     traits = traits_def(Pure())
     assembly_format = "$parts attr-dict `:` type($parts) `->` type($result)"
 
@@ -161,10 +160,10 @@ class VMMOp(IRDLOperation):
     """
 
     name = "spat.vmm"
-    vector = operand_def(TensorType)
-    weights = operand_def(TensorType)
+    vector = operand_def(TILE)
+    weights = operand_def(TILE)
     row = prop_def(Integer)
-    result = result_def(TensorType)
+    result = result_def(TILE)
     traits = traits_def(Pure())
     assembly_format = (
         "$vector `,` $weights `row` $row attr-dict `:` type($vector) `,` type($weights) `->` type($result)"
@@ -194,9 +193,9 @@ class VMMOp(IRDLOperation):
 class ElementwiseBinaryOp(IRDLOperation, ABC):
     """Element by element; the right operand may have one column, one channel or both, which then repeat."""
 
-    lhs = operand_def(TensorType)
-    rhs = operand_def(TensorType)
-    result = result_def(TensorType)
+    lhs = operand_def(TILE)
+    rhs = operand_def(TILE)
+    result = result_def(TILE)
     traits = traits_def(Pure())
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
 
@@ -207,7 +206,7 @@ class ElementwiseBinaryOp(IRDLOperation, ABC):
         left, right = shape_of(self.lhs), shape_of(self.rhs)
         _require(shape_of(self.result) == left, "the result has the shape of the left operand")
         _require(
-            len(left) == len(right) == 2 and all(r in (1, n) for n, r in zip(left, right, strict=True)),
+            all(r in (1, n) for n, r in zip(left, right, strict=True)),
             f"a {_dims(right)} tile does not repeat to {_dims(left)}",
         )
 
@@ -265,7 +264,7 @@ class VMaxOp(ElementwiseBinaryOp):
 
 
 class ElementwiseUnaryOp(IRDLOperation, ABC):
-    T: ClassVar = VarConstraint("T", base(TensorType))
+    T: ClassVar = VarConstraint("T", TILE)
     source = operand_def(T)
     result = result_def(T)
     traits = traits_def(Pure())
@@ -312,9 +311,9 @@ class SigmoidOp(ElementwiseUnaryOp):
 
 
 class ReduceOp(IRDLOperation, ABC):
-    source = operand_def(TensorType)
+    source = operand_def(TILE_OR_ROWS)
     kind = prop_def(StringAttr)
-    result = result_def(TensorType)
+    result = result_def(TILE)
     traits = traits_def(Pure())
     assembly_format = "$kind $source attr-dict `:` type($source) `->` type($result)"
 
@@ -396,12 +395,12 @@ class PadOp(IRDLOperation):
     """
 
     name = "spat.pad"
-    source = operand_def(TensorType)
+    source = operand_def(TILE)
     left = prop_def(Integer)
     right = prop_def(Integer)
     before = prop_def(Integer)
     after = prop_def(Integer)
-    result = result_def(TensorType)
+    result = result_def(TILE)
     traits = traits_def(Pure())
     assembly_format = (
         "$source `columns` $left `,` $right `channels` $before `,` $after attr-dict "
@@ -445,8 +444,8 @@ class SpreadOp(IRDLOperation):
     """
 
     name = "spat.spread"
-    source = operand_def(TensorType)
-    result = result_def(TensorType)
+    source = operand_def(TILE)
+    result = result_def(TILE)
     traits = traits_def(Pure())
     assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
 
@@ -469,9 +468,9 @@ class PickOp(IRDLOperation):
     """
 
     name = "spat.pick"
-    source = operand_def(TensorType)
+    source = operand_def(ROWS)
     table = prop_def(ArrayAttr)
-    result = result_def(TensorType)
+    result = result_def(TILE)
     traits = traits_def(Pure())
     assembly_format = "$source `by` $table attr-dict `:` type($source) `->` type($result)"
 
@@ -485,7 +484,8 @@ class PickOp(IRDLOperation):
     def verify_(self) -> None:
         choices, *tile = shape_of(self.source)
         _require(shape_of(self.result) == tuple(tile), f"the picked tile is {_dims(tile)}")
-        _require(len(self.table.shape) == 1, "the table has one entry per lane")
+        is_list = len(self.table.shape) == 1 and self.table.dtype.kind in "iu"
+        _require(is_list, "a table of one integer per lane expected")
         if self.table.has_data and self.table.size:
             least, most = int(self.table.array.min()), int(self.table.array.max())
             _require(0 <= least <= most < choices, f"the table picks tiles {least} to {most} of {choices}")

@@ -1,0 +1,53 @@
+"""Constraints on the types of values: tensors and buffers of f32 with a static shape of certain ranks.
+
+With them, verifiers and passes may take shapes apart without looking first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from typing_extensions import TypeVar
+from xdsl.dialects.builtin import MemRefType, TensorType, f32
+from xdsl.ir import Attribute
+from xdsl.irdl import AttrConstraint, IntConstraint, VerificationContext
+from xdsl.utils.exceptions import VerifyException
+
+
+@dataclass(frozen=True)
+class F32Shape(AttrConstraint[Attribute]):
+    """Tensors, buffers or both, of f32, with one of the given ranks and no empty or unknown dimension."""
+
+    ranks: tuple[int, ...]
+    tensors: bool = True
+    buffers: bool = False
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
+        if not self._accepts(attr):
+            kinds = " or ".join(name for name, given in (("tensor", self.tensors), ("buffer", self.buffers)) if given)
+            ranks = " or ".join(map(str, self.ranks))
+            raise VerifyException(f"a {kinds} of f32 with a static shape of rank {ranks} expected, not {attr}")
+
+    def _accepts(self, attr: Attribute) -> bool:
+        match attr:
+            case TensorType():
+                accepted = self.tensors
+            case MemRefType():
+                accepted = self.buffers
+            case _:
+                return False
+        shape = attr.get_shape()
+        return accepted and attr.get_element_type() == f32 and len(shape) in self.ranks and min(shape, default=1) > 0
+
+    def mapping_type_vars(self, type_var_mapping: Mapping[TypeVar, AttrConstraint | IntConstraint]) -> F32Shape:
+        return self
+
+
+TILE = F32Shape((2,))
+"""Columns x channels."""
+
+ROWS = F32Shape((3,))
+"""Rows x columns x channels."""
+
+TILE_OR_ROWS = F32Shape((2, 3))
