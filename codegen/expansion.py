@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Operation, SSAValue
@@ -15,6 +13,7 @@ from ..dialects.pim import Access, IssueOp
 from ..dialects.spat import WindowAttr
 from ..dialects.tile import ArrayAttr
 from ..lowering.event_order import PROLOGUE, Phase, event_key
+from ..lowering.instruction_chains import chains_of
 from ..lowering.row_instances import producer_of
 from ..lowering.target import Target
 from ..support.diagnostics import TileError
@@ -153,7 +152,7 @@ class _Expansion:
     def _batch(self, op: pim.CoreBatchOp) -> None:
         buffers = self._buffers(op)
         place = 0
-        for chain in _chains(op):
+        for chain in chains_of(op.block):
             repeat = chain[0].count
             for turn, issue in enumerate(chain):
                 self._issue(op, issue, buffers, place + turn + np.arange(issue.count) * len(chain))
@@ -263,18 +262,6 @@ class _CoreAddresses:
         position = np.minimum(np.searchsorted(self._core, core), len(self._core) - 1)
         assert (self._core[position] == core).all(), "a buffer has no address on a core that uses it"
         return self._address[position]
-
-
-def _chains(op: pim.CoreBatchOp) -> list[Sequence[IssueOp]]:
-    """The instructions of a body, those that run in turns together."""
-    chains: list[list[IssueOp]] = []
-    for issue in op.block.ops:
-        if isinstance(issue, IssueOp):
-            if issue.chained is not None and chains and chains[-1][0].count == issue.count:
-                chains[-1].append(issue)
-            else:
-                chains.append([issue])
-    return [*chains]
 
 
 def _planned(op: Operation, table: ArrayAttr | None) -> I64:

@@ -8,7 +8,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ..analysis.window import RowWindow
 from ..dialects.location import fuse_locations
-from ..dialects.spat import ComputeBatchOp, ViewOp, YieldOp
+from ..dialects.spat import ComputeBatchOp, ReduceRowsOp, ViewOp, YieldOp, shape_of
 
 
 def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> bool:
@@ -102,10 +102,15 @@ class _Fusion:
         self.weights.append(value)
 
     def append(self, op: Operation) -> None:
-        """Appends a copy of ``op``; a view of a whole tile is the tile."""
+        """Appends a copy of ``op``; a view of a whole tile is the tile, and so is a reduction of its one row."""
         copy = op.clone(self.mapping)
-        if isinstance(op, ViewOp) and isinstance(copy, ViewOp) and copy.is_whole_tile:
-            self.mapping[op.result] = copy.source
-            copy.erase()
-        else:
-            self.block.add_op(copy)
+        match copy:
+            case ViewOp() if copy.is_whole_tile:
+                tile = copy.source
+            case ReduceRowsOp() if len(shape_of(copy.source)) == 2:
+                tile = copy.source
+            case _:
+                self.block.add_op(copy)
+                return
+        self.mapping[op.results[0]] = tile
+        copy.erase()

@@ -15,10 +15,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..dialects import pim
-from ..dialects.location import copy_location
+from ..dialects.location import copy_location, node_name
 from ..dialects.pim import Access, AccessAttr, IssueOp, shape_of
 from ..dialects.spat import WindowAttr
 from ..support.diagnostics import TileError
+from .instruction_chains import chains_of
 from .target import Target, target_of
 
 
@@ -193,7 +194,7 @@ class _BodyBufferization:
     def run(self) -> _Body:
         ops = list(self._op.block.ops)
         position = {op: index for index, op in enumerate(ops)}
-        late_copies = self._place_outs(ops)
+        self._place_outs(ops)
         for op in ops:
             match op:
                 case pim.EmptyOp():
@@ -202,26 +203,31 @@ class _BodyBufferization:
                 case IssueOp():
                     self._issue(op, position)
                 case pim.YieldOp():
-                    for value, out in late_copies:
-                        self._copy(op, self._buffers[value], out)
-                    self._add(op, pim.EndOp())
+                    self._yield(op)
                 case _:
                     raise AssertionError(f"{op.name} in the body of a batch on tensors")
         contract_chains(self._block)
         return _Body(self._block, self._set_slack(), self._copies)
 
-    def _place_outs(self, ops: Sequence[Operation]) -> list[tuple[SSAValue, SSAValue]]:
-        """Forms yielded rows in place, where they grow from an empty tensor of their own; what has to be copied."""
+    def _place_outs(self, ops: Sequence[Operation]) -> None:
+        """Forms yielded rows in place, where they grow from an empty tensor of their own."""
         yielded = ops[-1]
         assert isinstance(yielded, pim.YieldOp)
-        late: list[tuple[SSAValue, SSAValue]] = []
         for value, out in zip(yielded.values, self._outs, strict=True):
             root = _grown_from(value)
-            if isinstance(root.owner, pim.EmptyOp) and root not in self._buffers and shape_of(root) == shape_of(out):
+            if isinstance(root.owner, pim.EmptyOp) and root not in self._buffers:
                 self._buffers[root] = out
-            else:
-                late.append((value, out))
-        return late
+
+    def _yield(self, op: pim.YieldOp) -> None:
+        """Copies the rows that were not formed in place; first those that lie in the place of another result."""
+        moved = [
+            (self._buffers[value], out)
+            for value, out in zip(op.values, self._outs, strict=True)
+            if self._buffers[value] is not out
+        ]
+        for value, out in sorted(moved, key=lambda pair: pair[0] not in self._outs):
+            self._copy(op, value, out)
+        self._add(op, pim.EndOp())
 
     def _issue(self, op: IssueOp, position: dict[Operation, int]) -> None:
         assert op.result is not None
@@ -233,7 +239,9 @@ class _BodyBufferization:
                 self._copy(op, dest, fresh)
             dest = fresh
         self._buffers[op.result] = dest
-        sources = [(self._buffers[value], access) for value, access in op.reads]
+        # What an instruction reads of its destination includes what its earlier turns wrote.
+        sources = [(dest if value is op.dest else self._buffers[value], access) for value, access in op.reads]
+        self._check_overhang(op)
         matrix = None if op.matrix is None else self._buffers[op.matrix]
         copy = IssueOp(
             op.instruction.data,
@@ -249,6 +257,16 @@ class _BodyBufferization:
             chained=op.chained is not None,
         )
         self._add(op, copy)
+
+    def _check_overhang(self, op: IssueOp) -> None:
+        """A product writes whole arrays: what it destroys that way may not be needed."""
+        if op.matrix is not None and shape_of(op.matrix)[1] % self._target.array_columns:
+            if not isinstance(op.dest.owner, pim.EmptyOp) or op.dest_access.data.step < 0:
+                raise TileError(
+                    f"node '{node_name(op) or node_name(self._op)}'",
+                    "a matrix product writes whole arrays, over what its destination holds",
+                    "let it write to an empty tensor, column after column",
+                )
 
     def _copy(self, source: Operation, value: SSAValue, dest: SSAValue) -> None:
         self._copies += 1
@@ -288,12 +306,7 @@ def _grown_from(value: SSAValue) -> SSAValue:
 
 def contract_chains(block: Block) -> None:
     """Gives tiles that live only within one turn of a chain the room of one column."""
-    chains: dict[IssueOp, int] = {}
-    chain = 0
-    for op in block.ops:
-        if isinstance(op, IssueOp):
-            chain += op.chained is None
-            chains[op] = chain
+    chains = {op: index for index, chain in enumerate(chains_of(block)) for op in chain}
     for alloc in [op for op in block.ops if isinstance(op, pim.AllocOp)]:
         users = [use.operation for use in alloc.result.uses]
         issues = [user for user in users if isinstance(user, IssueOp)]

@@ -26,6 +26,7 @@ from ..dialects.location import node_name
 from ..dialects.tile import ArrayAttr
 from ..support.diagnostics import TileError
 from .event_order import PROLOGUE, Phase, event_key
+from .instruction_chains import chains_of
 from .row_instances import Instances, row_instances
 from .target import Target, target_of
 
@@ -230,12 +231,7 @@ def _last_lanes(batch: pim.CoreBatchOp) -> list[tuple[int, int]]:
 
 def _lifetimes(batch: pim.CoreBatchOp, allocs: Sequence[pim.AllocOp]) -> tuple[list[int], list[int]]:
     """First and last instruction of the body that touches each tile; a chain counts as one instruction."""
-    position: dict[Operation, int] = {}
-    index = -1
-    for op in batch.block.ops:
-        if isinstance(op, pim.IssueOp):
-            index += op.chained is None
-            position[op] = index
+    position: dict[Operation, int] = {op: index for index, chain in enumerate(chains_of(batch.block)) for op in chain}
     first: list[int] = []
     last: list[int] = []
     for alloc in allocs:

@@ -182,7 +182,8 @@ class _BodyLowering:
             return Operand(source.value, Access(row, 0, start, step), count, length)
         source = self._contiguous(source)
         access = Access(source.access.row, 0, source.access.start + start, step)
-        return Operand(source.value, access, count, length, source.chained)
+        keeps_columns = (count, step) == (source.count, source.length)
+        return Operand(source.value, access, count, length, source.chained and keeps_columns)
 
     def _pick(self, op: spat.PickOp) -> Operand:
         _, columns, channels = spat.shape_of(op.source)
