@@ -2,8 +2,8 @@
 
 A *group* is one replica of one part of a layer; its tasks are runs of lanes. The first task of a group that is
 scheduled chooses the core, by least EFT + OCT as in plain PEFT (:mod:`.peft`); from then on every other core is
-infeasible for the group. Among equal cores, the one that holds least is taken, so that pipelined layers spread over the
-chip. A choice that would leave no room for the groups still to come is passed over.
+infeasible for the group. The tasks that a core's groups have still to run count as if they came first: they are bound
+to it. Among equal cores, the one that holds fewest groups is taken. A choice that would leave no room for the groups still to come is passed over.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .peft import InfeasibleError, Ints, TaskGraph, optimistic_cost_table, rank_oct
+from .peft import InfeasibleError, Ints, TaskGraph, optimistic_cost_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +42,22 @@ class ResidentSchedule:
     """[v] first cycle after each task."""
 
 
-def schedule_resident(graph: TaskGraph, residency: Residency) -> ResidentSchedule:
+def schedule_resident(graph: TaskGraph, residency: Residency, priority: Ints) -> ResidentSchedule:
     """Schedules every task; ``graph.cost`` need not differ between cores. Runs on a core are not preempted.
 
+    Of the tasks that are ready, the one of least ``priority`` [v] is next. Plain PEFT takes the one of greatest rank,
+    but all rows of a layer have nearly the same rank, so that it would take layer after layer; a wavefront is wanted.
     Raises InfeasibleError (of the group's first task) if the groups do not fit the cores.
     """
-    rank = rank_oct(graph, table := optimistic_cost_table(graph))
+    table = optimistic_cost_table(graph)
     core_count = graph.core_count
     homes = _Homes(residency, core_count)
     core = np.full(len(residency.arrays), -1, np.int64)
     start, finish = np.zeros(graph.task_count, np.int64), np.zeros(graph.task_count, np.int64)
-    available = np.zeros(core_count, np.int64)
+    available, pending = np.zeros(core_count, np.int64), np.zeros(core_count, np.int64)
+    work = np.bincount(residency.group, graph.cost[:, 0], len(residency.arrays)).astype(np.int64)
     waiting = np.diff(graph.first_in)
-    ready = [(-rank[task], int(task)) for task in np.flatnonzero(waiting == 0)]
+    ready = [(int(priority[task]), int(task)) for task in np.flatnonzero(waiting == 0)]
     heapq.heapify(ready)
     while ready:
         _, task = heapq.heappop(ready)
@@ -66,16 +69,18 @@ def schedule_resident(graph: TaskGraph, residency: Residency) -> ResidentSchedul
             remote = producer_cores[:, None] != np.arange(core_count)
             arrival = (finish[producers, None] + graph.comm[entering, None] * remote).max(axis=0, initial=0)
             earliest = np.maximum(available, arrival) + graph.cost[task]
-            core[group] = homes.take(group, earliest + table[task], task)
+            core[group] = homes.take(group, earliest + table[task] + pending, task)
+            pending[core[group]] += work[group]
         home = int(core[group])
         arrived = finish[producers] + graph.comm[entering] * (producer_cores != home)
         start[task] = max(int(available[home]), int(arrived.max(initial=0)))
         finish[task] = start[task] + graph.cost[task, home]
         available[home] = finish[task]
+        pending[home] -= graph.cost[task, home]
         for consumer in graph.dst[graph.first_out[task] : graph.first_out[task + 1]].tolist():
             waiting[consumer] -= 1
             if waiting[consumer] == 0:
-                heapq.heappush(ready, (-rank[consumer], consumer))
+                heapq.heappush(ready, (int(priority[consumer]), consumer))
     return ResidentSchedule(core, start, finish)
 
 

@@ -29,6 +29,8 @@ class Read:
 
     producer: int | None
     window: RowWindow
+    source: int = 0
+    """Which of the network's inputs is read, if no batch computes it."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from ..dialects.spat import WindowAttr
 from ..dialects.tile import ArrayAttr
 from ..lowering.event_order import PROLOGUE, Phase, event_key
 from ..lowering.instruction_chains import chains_of
+from ..lowering.lane_cost import issue_cycles
 from ..lowering.row_instances import producer_of
 from ..lowering.target import Target
 from ..support.diagnostics import TileError
@@ -140,7 +141,7 @@ class _Expansion:
                 Op.ST,
                 op,
                 core=batch.lane_cores,
-                key=event_key(batch.steps.array, Phase.STORE),
+                key=event_key(batch.last_steps, Phase.STORE),
                 place=lane + self._next_messages(len(lane)),
                 dest=self._layout.outputs[op.output_name.data][index] + lane * addresses.row_bytes,
                 source=addresses.at(batch.lane_cores, lane),
@@ -151,16 +152,22 @@ class _Expansion:
 
     def _batch(self, op: pim.CoreBatchOp) -> None:
         buffers = self._buffers(op)
-        place = 0
-        for chain in chains_of(op.block):
-            repeat = chain[0].count
+        chains = chains_of(op.block)
+        total = sum(issue_cycles(issue, self._target) for chain in chains for issue in chain)
+        place = begin = 0
+        for chain in chains:
+            repeat = np.arange(chain[0].count)
+            costs = [issue_cycles(issue, self._target) // issue.count for issue in chain]
             for turn, issue in enumerate(chain):
-                self._issue(op, issue, buffers, place + turn + np.arange(issue.count) * len(chain))
-            place += repeat * len(chain)
+                cycle = begin + sum(costs[:turn]) + repeat * sum(costs)
+                step = op.steps.array[:, None] + cycle * op.span.value.data // max(total, 1)
+                self._issue(op, issue, buffers, step, place + turn + repeat * len(chain))
+            place += len(repeat) * len(chain)
+            begin += len(repeat) * sum(costs)
 
-    def _issue(self, op: pim.CoreBatchOp, issue: IssueOp, buffers: dict[SSAValue, I64], place: I64) -> None:
+    def _issue(self, op: pim.CoreBatchOp, issue: IssueOp, buffers: dict[SSAValue, I64], step: I64, place: I64) -> None:
         core = op.lane_cores[:, None]
-        key = event_key(op.steps.array, Phase.COMPUTE)[:, None]
+        key = event_key(step, Phase.COMPUTE)
         sources = [self._addresses(buffers[value], access, issue.count) for value, access in issue.reads]
         dest = self._addresses(buffers[issue.dest], issue.dest_access.data, issue.count)
         operands = dict(zip(("source", "second"), sources, strict=False))

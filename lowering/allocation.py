@@ -1,35 +1,52 @@
-"""How many replicas and parts each layer with weights gets (an adapter of `analysis/replication.py`)."""
+"""How many replicas and parts each layer with weights gets (an adapter of the planners in `analysis/`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..analysis.latency_allocation import allocate_for_latency
 from ..analysis.machine import Machine, Precision
-from ..analysis.replication import InfeasibleError, Layer, Spread, allocate
+from ..analysis.replication import Choice, InfeasibleError, Layer, Spread, allocate
 from ..codegen.isa import Op
 from ..support.diagnostics import TileError
 from .onnx_to_spat.context import LayerDemand, LayerMapping, minimum_row_parts
 
 
 def allocate_layers(
-    demands: Sequence[LayerDemand], machine: Machine, precision: Precision, replicate: bool
+    demands: Sequence[LayerDemand], vector_cycles: int, machine: Machine, precision: Precision, replicate: bool
 ) -> list[LayerMapping]:
-    """Deals cores to layers so that the slowest layer is as fast as possible; or, unless ``replicate``, the fewest.
+    """Deals cores to layers for the least latency of a sample; or, unless ``replicate``, the fewest that do.
 
-    Raises TileError if one copy of the weights does not fit the machine.
+    ``vector_cycles`` is the work of batches without weights, for which a fair share of the cores is left. Raises
+    TileError if one copy of the weights does not fit the machine.
     """
     layers = [_layer(demand, machine, precision) for demand in demands]
+    if not layers:
+        return []
+    weighted_cycles = sum(layer.rows * layer.spreads[0].parts * layer.spreads[0].row_cycles for layer in layers)
+    left = round(machine.core_count * vector_cycles / (vector_cycles + weighted_cycles))
+    choices = allocate_for_latency(layers, machine.core_count - left)
+    if choices is None:
+        choices = _allocate_tightly(layers, machine)
+    if not replicate:
+        choices = [Choice(1, 0) for _ in layers]
+    return [
+        LayerMapping(choice.replicas, layer.spreads[choice.spread].parts // demand.column_parts)
+        for demand, layer, choice in zip(demands, layers, choices, strict=True)
+    ]
+
+
+def _allocate_tightly(layers: Sequence[Layer], machine: Machine) -> list[Choice]:
+    """For fewer cores than layers want: parts share cores, and arrays are what is short."""
     try:
-        allocation = allocate(layers, machine.core_count, machine.arrays_per_core) if layers else None
+        allocation = allocate(layers, machine.core_count, machine.arrays_per_core)
     except InfeasibleError as error:
         raise TileError(
             f"machine '{machine.name}'", str(error), "use a machine with more cores or more arrays per core"
         ) from error
-    if allocation is None or not replicate:
-        return [LayerMapping(1, minimum_row_parts(demand, machine.arrays_per_core)) for demand in demands]
     return [
-        LayerMapping(int(replicas), layer.spreads[int(spread)].parts // demand.column_parts)
-        for demand, layer, replicas, spread in zip(demands, layers, allocation.replicas, allocation.spread, strict=True)
+        Choice(int(replicas), int(spread))
+        for replicas, spread in zip(allocation.replicas, allocation.spread, strict=True)
     ]
 
 

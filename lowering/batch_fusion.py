@@ -10,6 +10,21 @@ from ..analysis.window import RowWindow
 from ..dialects.location import fuse_locations
 from ..dialects.spat import ComputeBatchOp, ReduceRowsOp, ViewOp, YieldOp, shape_of
 
+LONG_BODY = 24
+"""Ops from which a body without weights is work of its own, which would hold up the core of a layer with weights."""
+
+
+def keeps_its_lanes(batch: ComputeBatchOp) -> bool:
+    """Whether a batch without weights runs on cores of its own: it reads more than its own row, or computes long."""
+    if batch.vmm_ops:
+        return False
+    return not all(map(_reads_its_own_row, batch.row_windows)) or batch_length(batch) >= LONG_BODY
+
+
+def batch_length(batch: ComputeBatchOp) -> int:
+    """Ops of the body."""
+    return sum(1 for _ in batch.block.ops)
+
 
 def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> bool:
     """Whether lane i of the consumer reads exactly what lane i of the producer yields, for the operand ``index``.
@@ -25,6 +40,7 @@ def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> 
         and value.has_one_use()
         and not (producer.is_scheduled or consumer.is_scheduled)
         and not (producer.vmm_ops and consumer.vmm_ops)
+        and not (producer.vmm_ops and batch_length(consumer) >= LONG_BODY)
     )
 
 

@@ -155,6 +155,7 @@ class _Rewrite:
             replicas=op.replica_count,
             cores=op.cores,
             steps=op.steps,
+            span=op.span,
             inputs=inputs,
             windows=op.windows.data,
             constants=constants,

@@ -46,16 +46,22 @@ def vmm_arrays(op: VMMOp, target: Target) -> int:
 
 
 def batch_memory(batch: BatchOp, target: Target) -> int:
-    """An estimate of the bytes of local memory that one replica works in: its windows with room to receive, its
-    temporary tiles and its constants."""
+    """An estimate of the bytes of local memory that one replica needs: its windows with room to receive, and what it
+    works in."""
     held = [
         (min(window.rows + 2, shape_of(value)[0]), *shape_of(argument)[1:])
         for value, window, argument in zip(batch.inputs, batch.row_windows, batch.input_arguments, strict=True)
     ]
+    return target.element_bytes * _elements(held) + working_memory(batch, target)
+
+
+def working_memory(batch: BatchOp, target: Target) -> int:
+    """An estimate of the bytes of a replica's temporary tiles and rows of zeros, and the bytes of its constants."""
     rows = [shape_of(out)[1:] for out in batch.outs]
-    matrices = {op.weights for op in batch.vmm_ops}
-    constants = [shape_of(weight) for weight in batch.weight_arguments if weight not in matrices]
-    return target.element_bytes * (_elements(held) + 3 * _elements(rows) + _elements(constants))
+    body = lower_body(batch)
+    constants = [(columns, shape_of(value)[-1]) for value, columns in body.constants]
+    stacks = [shape_of(value) for value in body.inputs[len(batch.inputs) :]]
+    return target.element_bytes * (3 * _elements(rows) + _elements(constants) + _elements(stacks))
 
 
 def _elements(shapes: Sequence[Sequence[int]]) -> int:

@@ -6,32 +6,70 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from ..analysis.peft import TaskGraph
 from ..analysis.peft_resident import Residency, schedule_resident
-from ..analysis.wavefront import LaneBatch, Read
+from ..analysis.timeline import TimedBatch
+from ..analysis.wavefront import LaneBatch, Read, lane_steps
 from ..analysis.window import OUTSIDE
 from ..dialects.spat import BatchOp, ComputeBatchOp, shape_of
 from .lane_cost import batch_arrays, batch_memory, lane_cycles
 from .target import Target
+from .transfer_costs import TransferModel
 
 Ints = NDArray[np.int64]
 
 
 def lane_batches(batches: Sequence[BatchOp]) -> list[LaneBatch]:
-    """The batches as the wavefront order sees them."""
+    """The batches as the order of lanes sees them."""
     index: dict[Operation, int] = {batch: position for position, batch in enumerate(batches)}
+    sources: dict[SSAValue, int] = {}
     return [
         LaneBatch(
             batch.lane_count,
             tuple(
-                Read(_index_of(index, value), window)
+                Read(_index_of(index, value), window, sources.setdefault(value, len(sources)))
                 for value, window in zip(batch.inputs, batch.row_windows, strict=True)
             ),
         )
         for batch in batches
     ]
+
+
+def timed_batches(batches: Sequence[BatchOp], cores: Sequence[Ints], target: Target) -> list[TimedBatch]:
+    """The batches as the timeline sees them, with the cores of their replicas."""
+    model = TransferModel(target)
+    return [
+        TimedBatch(
+            lanes,
+            replica_cores[np.arange(batch.lane_count) % batch.replica_count],
+            max(1, lane_cycles(batch, target)),
+            model.of(batch.outs[0]),
+            tuple(model.load_cycles(value) for value in batch.inputs),
+        )
+        for batch, lanes, replica_cores in zip(batches, lane_batches(batches), cores, strict=True)
+    ]
+
+
+def spread_vector_batches(batches: Sequence[ComputeBatchOp], target: Target) -> None:
+    """Gives batches without weights as many replicas as keep each busy for half as long as the busiest layer at most.
+
+    Their lanes are bound to no core, so that this only says over how many cores they spread.
+    """
+    busy = [_busy_cycles(batch, target) for batch in batches if batch.vmm_ops]
+    limit = max(busy, default=0) // 2
+    for batch in batches:
+        if not batch.vmm_ops and limit:
+            work = batch.lane_count * lane_cycles(batch, target)
+            wanted = max(batch.replica_count, min(-(-work // limit), batch.lane_count, target.machine.core_count))
+            batch.properties["replicas"] = IntegerAttr(wanted, i64)
+
+
+def _busy_cycles(batch: ComputeBatchOp, target: Target) -> int:
+    """Cycles of the lanes of the busiest replica."""
+    return -(-batch.lane_count // batch.replica_count) * lane_cycles(batch, target)
 
 
 def place_replicas(batches: Sequence[ComputeBatchOp], target: Target, runs_per_replica: int) -> list[Ints]:
@@ -57,7 +95,9 @@ def place_replicas(batches: Sequence[ComputeBatchOp], target: Target, runs_per_r
         machine.arrays_per_core,
         machine.local_memory_bytes,
     )
-    schedule = schedule_resident(graph, residency)
+    priority = np.full(len(lanes_of_task), np.iinfo(np.int64).max)
+    np.minimum.at(priority, np.concatenate(tasks), np.concatenate(lane_steps(lane_batches(batches))))
+    schedule = schedule_resident(graph, residency, priority)
     return np.split(schedule.core, np.cumsum(replicas)[:-1])
 
 

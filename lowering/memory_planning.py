@@ -83,6 +83,7 @@ class _Planner:
                 case _:
                     pass
         self._request_zeros()
+        check_lanes(self._program)
         plans = self._plan()
         self._assign(plans)
         peak = np.array([plan.peak for plan in plans], np.int64)
@@ -126,10 +127,9 @@ class _Planner:
         sizes = [(int(np.prod(pim.shape_of(op.result))) + op.slack.value.data) * self._bytes for op in allocs]
         frame = plan_memory(Buffers.build(sizes, first, last, self._bytes), UNLIMITED)
         self._frames[batch] = allocs, frame
-        keys = event_key(batch.steps.array, Phase.COMPUTE)
-        for core in np.unique(batch.lane_cores).tolist():
-            mine = keys[batch.lane_cores == core]
-            self._want(core, batch, frame.peak, int(mine.min()), int(mine.max()))
+        first = event_key(batch.steps.array, Phase.COMPUTE)
+        for core, last in _last_lanes(batch):
+            self._want(core, batch, frame.peak, int(first[batch.lane_cores == core].min()), last)
 
     def _request_zeros(self) -> None:
         """One row of zeros on every core with a window that reaches beyond its image, as long as the longest needs."""
@@ -138,7 +138,7 @@ class _Planner:
         for batch in self._program.body.block.ops:
             if not isinstance(batch, pim.CoreBatchOp):
                 continue
-            keys = event_key(batch.steps.array, Phase.COMPUTE)
+            keys = event_key(batch.last_steps, Phase.COMPUTE)
             for index, argument in enumerate(batch.input_arguments):
                 outside = (batch.input_rows(index) == OUTSIDE).any(axis=1)
                 row_bytes = int(np.prod(pim.shape_of(argument)[1:])) * self._bytes
@@ -222,9 +222,29 @@ class _Planner:
         rows.properties["rings"] = ArrayAttr.get(table)
 
 
+def check_lanes(program: pim.ProgramOp) -> None:
+    """Raises a TileError if two lanes on one core extend over the same step: they would mix their instructions."""
+    batches = [op for op in program.body.block.ops if isinstance(op, pim.CoreBatchOp)]
+    if not batches:
+        return
+    core = np.concatenate([batch.lane_cores for batch in batches])
+    first = np.concatenate([batch.steps.array for batch in batches])
+    last = np.concatenate([batch.last_steps for batch in batches])
+    owner = np.repeat(np.arange(len(batches)), [batch.lane_count for batch in batches])
+    order = np.lexsort((first, core))
+    core, first, last, owner = core[order], first[order], last[order], owner[order]
+    mixed = np.flatnonzero((core[1:] == core[:-1]) & (first[1:] <= last[:-1]))
+    if mixed.size:
+        at = int(mixed[0])
+        names = " and ".join(f"'{node_name(batches[int(owner[one])])}'" for one in (at, at + 1))
+        raise TileError(
+            f"core {core[at]}", f"lanes of {names} share step {first[at + 1]}", "schedule with spat-schedule-peft"
+        )
+
+
 def _last_lanes(batch: pim.CoreBatchOp) -> list[tuple[int, int]]:
-    """The key of the last lane on each core of a batch."""
-    keys = event_key(batch.steps.array, Phase.COMPUTE)
+    """The last key of the last lane on each core of a batch."""
+    keys = event_key(batch.last_steps, Phase.COMPUTE)
     cores = batch.lane_cores
     return [(core, int(keys[cores == core].max())) for core in np.unique(cores).tolist()]
 

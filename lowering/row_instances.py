@@ -43,6 +43,7 @@ def row_instances(rows: pim.RowsOp) -> Instances:
                 else:
                     lanes = np.arange(batch.lane_count)
                     brought.append(_events(lanes, batch.lane_cores, batch.steps.array, Phase.COMPUTE))
+                    read.append(_events(lanes, batch.lane_cores, batch.last_steps, Phase.STORE))
             case pim.LoadOp() as load:
                 table = load.rows.array
                 brought.append(_events(table[:, 0], table[:, 1], table[:, 2], Phase.LOAD))
@@ -101,7 +102,7 @@ def _window_reads(batch: pim.CoreBatchOp, index: int) -> Ints:
     rows = batch.input_rows(index)
     inside = rows != OUTSIDE
     core = np.broadcast_to(batch.lane_cores[:, None], rows.shape)[inside]
-    step = np.broadcast_to(batch.steps.array[:, None], rows.shape)[inside]
+    step = np.broadcast_to(batch.last_steps[:, None], rows.shape)[inside]
     return _events(rows[inside], core, step, Phase.COMPUTE)
 
 

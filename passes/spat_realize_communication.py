@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..analysis.message_order import check_rendezvous, lists_from_order
-from ..dialects.location import copy_location
+from ..dialects.location import copy_location, node_name
 from ..dialects.spat import (
     ChannelReceiveOp,
     ChannelSendOp,
@@ -18,8 +18,10 @@ from ..dialects.spat import (
     ScheduledComputeBatchOp,
     shape_of,
 )
-from ..lowering.placement_tables import lane_cores
+from ..lowering.placement_tables import Ints, lane_cores, reads_of
 from ..lowering.target import target_of
+from ..lowering.transfer_costs import TransferModel
+from ..support.diagnostics import TileError
 from .statistics import record_statistic
 
 
@@ -27,21 +29,22 @@ from .statistics import record_statistic
 class SpatRealizeCommunicationPass(ModulePass):
     """Replaces the deferred communication of computed tensors by messages of one row each.
 
-    A message travels at the step of the lane that computes its row, right after it. Steps are one order for the whole
-    chip, and both cores meet a message at its place in this order, so that blocking send and receive cannot deadlock:
-    the message of least step can always go. The rendezvous check proves it again on the result. Rows of the network's
+    A message travels at the last step of the lane that computes its row, or, if the row goes to several cores, as much
+    later as sending the others takes. Steps are one order for the whole chip, and both cores meet a message at its place
+    in this order, so that blocking send and receive cannot deadlock: the message of least step can always go. The rendezvous check proves it again on the result. Rows of the network's
     inputs stay deferred: they are loaded from global memory.
     """
 
     name = "spat-realize-communication"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        tables: list[np.ndarray[tuple[int, int], np.dtype[np.int64]]] = []
+        tables: list[Ints] = []
         sizes: list[int] = []
+        model = TransferModel(target_of(op))
         for deferred in [inner for inner in op.walk() if isinstance(inner, DeferredCommunicationOp)]:
             producer = deferred.source.owner
             if isinstance(producer, ScheduledComputeBatchOp):
-                messages = _realize(deferred, producer)
+                messages = _realize(deferred, producer, model)
                 tables.append(messages)
                 sizes.append(int(np.prod(shape_of(deferred.result)[1:])))
         if tables:
@@ -49,12 +52,22 @@ class SpatRealizeCommunicationPass(ModulePass):
             _prove(op, tables, sizes)
 
 
-def _realize(
-    deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchOp
-) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    needs = deferred.needs.array
-    row, target = needs[:, 0], needs[:, 1]
-    messages = np.stack((row, lane_cores(producer)[row], target, producer.steps.array[row]), axis=1)
+def _realize(deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchOp, model: TransferModel) -> Ints:
+    reads = reads_of(deferred.result)
+    home = lane_cores(producer)
+    reads = reads[reads[:, 1] != home[reads[:, 0]]]
+    row, target, first_read = reads.T
+    ready = producer.steps.array[row] + producer.span_steps - 1
+    late = ready >= first_read
+    if late.any():
+        raise TileError(
+            f"node '{node_name(producer)}'",
+            f"core {target[late][0]} reads row {row[late][0]} at step {first_read[late][0]}, "
+            f"and it is computed at step {ready[late][0]}",
+            "schedule with spat-schedule-peft",
+        )
+    step = np.minimum(ready + _queued(row, model.of(deferred.result).send[home[row], target]), first_read - 1)
+    messages = np.stack((row, home[row], target, step), axis=1)
     messages = messages[np.lexsort((messages[:, 2], messages[:, 3]))]
     send = copy_location(deferred, ChannelSendOp(deferred.source, messages))
     receive = copy_location(deferred, ChannelReceiveOp(deferred.source, send.channel))
@@ -67,9 +80,15 @@ def _realize(
     return messages
 
 
-def _prove(
-    module: ModuleOp, tables: list[np.ndarray[tuple[int, int], np.dtype[np.int64]]], row_elements: list[int]
-) -> None:
+def _queued(row: Ints, send_cycles: Ints) -> Ints:
+    """How long each message waits for the earlier ones of its row; ``row`` is sorted."""
+    before = np.cumsum(send_cycles) - send_cycles
+    starts = np.ones(len(row), np.bool_)
+    starts[1:] = row[1:] != row[:-1]
+    return before - before[starts][np.cumsum(starts) - 1]
+
+
+def _prove(module: ModuleOp, tables: list[Ints], row_elements: list[int]) -> None:
     """Checks the lists of sends and receives of all cores with the independent rendezvous check."""
     messages = np.concatenate(tables)
     sizes = np.repeat(np.array(row_elements, np.int64), [len(table) for table in tables])

@@ -6,18 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
 from ..analysis.peft import InfeasibleError
-from ..analysis.wavefront import lane_steps
+from ..analysis.timeline import UNBOUNDED, TimedBatch, Timeline, schedule_lanes
 from ..dialects.location import node_name
 from ..dialects.spat import ComputeBatchOp
 from ..dialects.tile import ArrayAttr
 from ..lowering.lane_cost import batch_arrays
-from ..lowering.lane_tasks import lane_batches, place_replicas
+from ..lowering.lane_tasks import place_replicas, spread_vector_batches, timed_batches
+from ..lowering.schedule_memory import estimated_peaks
 from ..lowering.target import Target, target_of
 from ..support.diagnostics import TileError
+from .statistics import record_statistic
+
+LEADS = (UNBOUNDED, 64, 32, 16, 8, 4, 2, 1)
+"""What is tried, in this order, when no lead is given."""
 
 
 @dataclass(frozen=True)
@@ -33,20 +38,36 @@ class SpatSchedulePeftPass(ModulePass):
 
     runs_per_replica: int = 32
     """Tasks that the lanes of one replica are grouped into, at most."""
+    lead: int = 0
+    """Rows that a batch may be ahead of its slowest reader; 0 for as many as memory allows."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
         batches = [inner for inner in op.walk() if isinstance(inner, ComputeBatchOp)]
         if not batches:
             return
-        steps = lane_steps(lane_batches(batches))
+        spread_vector_batches(batches, target)
         try:
             cores = place_replicas(batches, target, self.runs_per_replica)
         except InfeasibleError as error:
             raise _too_small(batches, target) from error
-        for batch, batch_cores, batch_steps in zip(batches, cores, steps, strict=True):
+        timed = timed_batches(batches, cores, target)
+        timeline = self._timeline(batches, timed, target)
+        record_statistic("makespan cycles", timeline.makespan)
+        for batch, batch_cores, lanes, start in zip(batches, cores, timed, timeline.start, strict=True):
             batch.properties["cores"] = ArrayAttr.get(batch_cores.astype(np.int32))
-            batch.properties["steps"] = ArrayAttr.get(batch_steps)
+            batch.properties["steps"] = ArrayAttr.get(start)
+            batch.properties["span"] = IntegerAttr(lanes.cycles, i64)
+
+    def _timeline(self, batches: list[ComputeBatchOp], timed: list[TimedBatch], target: Target) -> Timeline:
+        """The schedule with the given lead, or with the longest that seems to fit the local memories."""
+        capacity = target.machine.local_memory_bytes
+        leads = (self.lead,) if self.lead else LEADS
+        for lead in leads:
+            timeline = schedule_lanes(timed, target.machine.core_count, lead)
+            if int(estimated_peaks(batches, timed, timeline, target).max()) <= capacity:
+                break
+        return timeline
 
 
 def _too_small(batches: list[ComputeBatchOp], target: Target) -> TileError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -72,8 +71,8 @@ class BatchBuilder:
             return source
         return self.apply(view)
 
-    def finish(self, *values: SSAValue) -> tuple[list[Operation], Sequence[SSAValue]]:
-        """The ops to insert, the batch last, and the results of the batch."""
+    def finish(self, *values: SSAValue) -> tuple[list[Operation], ComputeBatchOp]:
+        """The ops to insert, with the batch last, and the batch."""
         self.add(YieldOp(*values))
         batch = ComputeBatchOp(
             self.lanes,
@@ -84,4 +83,4 @@ class BatchBuilder:
             replicas=self._replicas,
         )
         copy_location(self._source, batch)
-        return [*self._constants, batch], batch.outs
+        return [*self._constants, batch], batch

@@ -12,6 +12,9 @@ from xdsl.ir import Operation, SSAValue
 from ...analysis.machine import Machine, Precision
 from ...dialects.location import node_name
 from ...support.diagnostics import TileError
+from ..batch_fusion import keeps_its_lanes
+from ..lane_cost import lane_cycles
+from ..target import Target
 from .batch_builder import BatchBuilder
 from .feature import Feature, Segment
 
@@ -54,6 +57,8 @@ class LoweringContext:
     constants: dict[SSAValue, NDArray[np.float32]] = field(default_factory=dict[SSAValue, NDArray[np.float32]])
     ops: list[Operation] = field(default_factory=list[Operation])
     demands: list[LayerDemand] = field(default_factory=list[LayerDemand])
+    vector_cycles: int = 0
+    """Work of the batches without weights that keep lanes of their own."""
 
     def feature(self, value: SSAValue) -> Feature:
         """The feature of an operand that has to be computed by the network."""
@@ -69,9 +74,11 @@ class LoweringContext:
 
     def emit(self, builder: BatchBuilder, *values: SSAValue) -> Sequence[SSAValue]:
         """Finishes a batch; its results."""
-        ops, results = builder.finish(*values)
+        ops, batch = builder.finish(*values)
         self.ops += ops
-        return results
+        if keeps_its_lanes(batch):
+            self.vector_cycles += batch.lane_count * lane_cycles(batch, Target(self.machine, self.precision))
+        return batch.outs
 
     def emit_segment(self, builder: BatchBuilder, value: SSAValue, like: Segment) -> Segment:
         """Finishes a batch with one result that holds the channels of ``like``."""

@@ -23,7 +23,7 @@ from .normalization import local_response, softmax
 from .pooling import average_pool, global_pool, max_pool, window_counts
 from .weighted import Kernel, convolve, convolve_depthwise
 
-Allocate = Callable[[Sequence[LayerDemand]], Sequence[LayerMapping]]
+Allocate = Callable[[Sequence[LayerDemand], int], Sequence[LayerMapping]]
 Lower = Callable[[LoweringContext, Any], Feature | list[Feature]]
 
 
@@ -34,8 +34,8 @@ def convert_module(module: ModuleOp, machine: Machine, precision: Precision, all
     emits the program. Raises TileErrors that list every node that cannot be lowered.
     """
     main = main_function(module)
-    demands = _sweep(main, LoweringContext(machine, precision)).demands
-    context = _sweep(main, LoweringContext(machine, precision, allocate(demands)))
+    first = _sweep(main, LoweringContext(machine, precision))
+    context = _sweep(main, LoweringContext(machine, precision, allocate(first.demands, first.vector_cycles)))
     body = Block([*context.ops, ReturnOp()])
     main.body.detach_block(0)
     main.body.add_block(body)

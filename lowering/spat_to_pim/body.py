@@ -28,8 +28,8 @@ BINARY: dict[type[spat.ElementwiseBinaryOp], str] = {
 UNARY: dict[type[spat.ElementwiseUnaryOp], str] = {spat.ReluOp: "vrelu", spat.TanhOp: "vtanh", spat.SigmoidOp: "vsigm"}
 REDUCTION = {"add": "vvadd", "max": "vvmax"}
 
-LARGEST_REPEATED_CONSTANT = 8192
-"""Elements up to which a constant that repeats over the columns is laid out in full, so that one instruction does."""
+REPEATED_CONSTANTS = 32768
+"""Elements of a batch's constants that are laid out in full, repeated over the columns, so that one instruction does."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ class _BodyLowering:
         self._constants: dict[tuple[SSAValue, int], SSAValue] = {}
         self._matrices: dict[SSAValue, SSAValue] = {}
         self._operands: dict[SSAValue, Operand] = {}
+        self._repeated = 0
         for argument, mine in zip(batch.input_arguments, self._input_arguments, strict=True):
             _, columns, channels = spat.shape_of(argument)
             self._operands[argument] = Operand(mine, Access(0, 0, 0, channels), columns, channels)
@@ -230,7 +231,8 @@ class _BodyLowering:
         right = self._operand(op.rhs)
         if right.length < length:
             right = self._spread(right, length)
-        if right.count < count and op.rhs in self._weights and count * length <= LARGEST_REPEATED_CONSTANT:
+        if right.count < count and op.rhs in self._weights and self._repeated + count * length <= REPEATED_CONSTANTS:
+            self._repeated += count * length
             right = self._constant(op.rhs, count)
         chained = left.chained and right.chained
         whole = left.is_contiguous and right.is_contiguous and right.count == count and not chained
