@@ -1,18 +1,22 @@
-"""When each lane runs: list scheduling in one pass over the lanes, with the machine's transfers in the times.
+"""When each lane runs: list scheduling by events, with the machine's transfers in the times.
 
-Lanes are taken in the order in which a demand-driven evaluation computes them (:mod:`.wavefront`). Each starts as soon
-as its core is free and its rows are there. A row is sent right after the lane that computes it, to one core after the
-other: sending occupies the sender, receiving the receiver, as blocking `send` and `recv` do. Rows of the network's
-inputs are loaded by the lane that reads them first on its core, through the one port of global memory.
+A core that is free starts, of the lanes whose rows are there, the one that a demand-driven evaluation would compute
+first (:mod:`.wavefront`). A row is sent right after the lane that computes it, to one core after the other: sending
+occupies the sender, receiving the receiver, as blocking `send` and `recv` do; a receiver in the middle of a lane is
+held up. Rows of the network's inputs are loaded by the lane that reads them first on its core, through the one port of
+global memory.
 
 Times are those of the schedule, in cycles: the program need not keep them, only their order. ``lead`` bounds how many
-rows a batch may run ahead of its slowest reader, and so how many rows anyone has to hold.
+rows a batch may run ahead of its slowest reader, and so how many rows anyone has to hold. It yields where it would stop
+everything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,14 +65,8 @@ class Timeline:
 
 
 def schedule_lanes(batches: Sequence[TimedBatch], core_count: int, lead: int = UNBOUNDED) -> Timeline:
-    """Schedules all lanes; ``batches`` are in topological order. Linear in lanes, reads and messages."""
-    timer = _Timer(batches, core_count, lead)
-    order = np.concatenate(lane_steps([timed.batch for timed in batches]) or [np.zeros(0, np.int64)])
-    batch_of = np.repeat(np.arange(len(batches)), [timed.batch.lanes for timed in batches])
-    lane_of = np.concatenate([np.arange(timed.batch.lanes) for timed in batches] or [np.zeros(0, np.int64)])
-    for position in np.argsort(order).tolist():
-        timer.run(int(batch_of[position]), int(lane_of[position]))
-    return Timeline(timer.start, int(timer.free.max(initial=0)))
+    """Schedules all lanes; ``batches`` are in topological order. O(n log n) in lanes, reads and messages."""
+    return _Simulation(batches, core_count, lead).run()
 
 
 def validate_timeline(batches: Sequence[TimedBatch], timeline: Timeline) -> list[str]:
@@ -90,96 +88,198 @@ def validate_timeline(batches: Sequence[TimedBatch], timeline: Timeline) -> list
         for timed, starts in zip(batches, timeline.start, strict=True)
         for core, start in zip(timed.cores, starts, strict=True)
     )
-    for (core, _, end), (other, start, _) in zip(spans, spans[1:], strict=False):
+    for (core, _, end), (other, start, _) in pairwise(spans):
         if core == other and start < end:
             problems.append(f"core {core} starts a lane at {start} and is busy until {end}")
     return problems
 
 
-class _Timer:
-    """The state of all cores while lanes are scheduled one after the other."""
+READY, FREE, END = range(3)
+"""Kinds of events: a lane has all its rows, a core has nothing to do, a lane has run."""
+
+
+class _Simulation:
+    """All cores at work. Lanes are numbered through all batches."""
 
     def __init__(self, batches: Sequence[TimedBatch], core_count: int, lead: int) -> None:
+        counts = [timed.batch.lanes for timed in batches]
         self._batches = batches
         self._lead = lead
+        self._first = [0, *np.cumsum(counts).tolist()]
+        self._batch_of: list[int] = np.repeat(np.arange(len(batches)), counts).tolist()
+        self._rank = _joined(lane_steps([timed.batch for timed in batches]))
+        self._core = _joined([timed.cores for timed in batches])
+        self._targets = _targets(batches)
+        self._readers, self._missing = _dependencies(batches, self._first)
+        self._unread = [0] * self._first[-1]
+        for (row, _), lanes in self._readers.items():
+            self._unread[row] += len(lanes)
+        self._held: dict[int, int] = {}
+        self._ready_at = [0] * self._first[-1]
+        self._start = [-1] * self._first[-1]
+        self._waiting: list[list[tuple[int, int]]] = [[] for _ in range(core_count)]
+        self._free_at = [0] * core_count
+        self._running = [False] * core_count
+        self._held_up = [0] * core_count
         self._port = 0
-        self.free = np.zeros(core_count, np.int64)
-        self.start = [np.zeros(timed.batch.lanes, np.int64) for timed in batches]
-        self._rows = [
-            [read.window.rows_of(np.arange(timed.batch.lanes)) for read in timed.batch.reads] for timed in batches
-        ]
-        self._targets = _targets(batches, self._rows)
-        self._arrival = [np.zeros((core_count, timed.batch.lanes), np.int64) for timed in batches]
-        self._read_until = [np.zeros(timed.batch.lanes, np.int64) for timed in batches]
         self._loaded: set[tuple[int, int, int]] = set()
+        self._events: list[tuple[int, int, int, int]] = []
 
-    def run(self, index: int, lane: int) -> None:
-        timed = self._batches[index]
-        core = int(timed.cores[lane])
-        ready = int(self.free[core])
-        for rows, read in zip(self._rows[index], timed.batch.reads, strict=True):
-            if read.producer is not None:
-                mine = rows[lane]
-                mine = mine[mine != OUTSIDE]
-                if mine.size:
-                    ready = max(ready, int(self._arrival[read.producer][core, mine].max()))
-        if lane >= self._lead:
-            ready = max(ready, int(self._read_until[index][lane - self._lead]))
-        start = self._load(index, lane, core, ready)
-        self.start[index][lane] = start
-        end = start + timed.cycles
-        self.free[core] = end
-        self._send(index, lane, core, end)
-        for rows, read in zip(self._rows[index], timed.batch.reads, strict=True):
-            if read.producer is not None:
-                mine = rows[lane]
-                mine = mine[mine != OUTSIDE]
-                until = self._read_until[read.producer]
-                until[mine] = np.maximum(until[mine], end)
+    def run(self) -> Timeline:
+        for lane, missing in enumerate(self._missing):
+            if missing == 0:
+                self._push(0, READY, lane)
+        while self._events or self._held:
+            if not self._events:
+                self._let_go()
+            time, _, kind, what = heappop(self._events)
+            if kind == READY:
+                self._make_ready(what, time)
+            elif kind == FREE:
+                self._dispatch(what, time)
+            else:
+                self._end(what, time)
+        starts = np.array(self._start, np.int64)
+        assert (starts >= 0).all(), "a lane was never scheduled"
+        return Timeline(np.split(starts, self._first[1:-1]), max(self._free_at, default=0))
 
-    def _load(self, index: int, lane: int, core: int, ready: int) -> int:
+    def _push(self, time: int, kind: int, what: int) -> None:
+        # At equal times, ends and readiness go by the order of a demand-driven evaluation, then come cores.
+        heappush(self._events, (time, len(self._rank) + what if kind == FREE else self._rank[what], kind, what))
+
+    def _make_ready(self, lane: int, time: int) -> None:
+        index = self._batch_of[lane]
+        behind = lane - self._lead
+        if behind >= self._first[index] and self._unread[behind] > 0:
+            self._held[behind] = lane
+            return
+        core = self._core[lane]
+        heappush(self._waiting[core], (self._rank[lane], lane))
+        self._dispatch(core, time)
+
+    def _let_go(self) -> None:
+        """Nothing can happen any more but for the lead: the most urgent lane that it holds back goes on."""
+        behind, lane = min(self._held.items(), key=lambda pair: self._rank[pair[1]])
+        del self._held[behind]
+        self._unread[behind] = 0
+        self._push(max(self._free_at), READY, lane)
+
+    def _dispatch(self, core: int, time: int) -> None:
+        if self._running[core] or not self._waiting[core]:
+            return
+        if self._free_at[core] > time:
+            self._push(self._free_at[core], FREE, core)
+            return
+        _, lane = heappop(self._waiting[core])
+        start = self._load(lane, core, time)
+        self._start[lane] = start
+        self._running[core] = True
+        self._push(start + self._batches[self._batch_of[lane]].cycles, END, lane)
+
+    def _end(self, lane: int, time: int) -> None:
+        core = self._core[lane]
+        if self._held_up[core]:
+            self._push(time + self._held_up[core], END, lane)
+            self._held_up[core] = 0
+            return
+        self._running[core] = False
+        self._finish_reads(lane, time)
+        self._arrive(lane, core, time)
+        costs = self._batches[self._batch_of[lane]].transfer
+        sent = time
+        for target in self._targets[lane]:
+            received = sent + int(costs.receive[core, target])
+            if self._running[target]:
+                self._held_up[target] += int(costs.receive[core, target])
+            else:
+                self._free_at[target] = max(self._free_at[target], received)
+            self._arrive(lane, target, received)
+            sent += int(costs.send[core, target])
+        self._free_at[core] = max(self._free_at[core], sent)
+        self._push(self._free_at[core], FREE, core)
+
+    def _arrive(self, row: int, core: int, time: int) -> None:
+        """The row of lane ``row`` is on ``core``: lanes there may have all they need."""
+        for lane in self._readers.get((row, core), ()):
+            self._missing[lane] -= 1
+            self._ready_at[lane] = max(self._ready_at[lane], time)
+            if self._missing[lane] == 0:
+                self._push(self._ready_at[lane], READY, lane)
+
+    def _finish_reads(self, lane: int, time: int) -> None:
+        """A lane has read its rows: batches that the lead holds back may go on."""
+        if self._lead >= UNBOUNDED:
+            return
+        for row in self._rows_read(lane):
+            self._unread[row] -= 1
+            if self._unread[row] == 0 and row in self._held:
+                self._push(time, READY, self._held.pop(row))
+
+    def _rows_read(self, lane: int) -> list[int]:
+        index = self._batch_of[lane]
+        at = np.array([lane - self._first[index]])
+        found: set[int] = set()
+        for read in self._batches[index].batch.reads:
+            if read.producer is not None:
+                rows = read.window.rows_of(at)[0]
+                found.update((rows[rows != OUTSIDE] + self._first[read.producer]).tolist())
+        return sorted(found)
+
+    def _load(self, lane: int, core: int, time: int) -> int:
         """Loads what the lane reads of the network's inputs and is not there yet; when it is there."""
+        index = self._batch_of[lane]
         timed = self._batches[index]
         for number, read in enumerate(timed.batch.reads):
             if read.producer is None:
-                for row in self._rows[index][number][lane].tolist():
+                for row in read.window.rows_of(np.array([lane - self._first[index]]))[0].tolist():
                     key = (read.source, core, row)
                     if row != OUTSIDE and key not in self._loaded:
                         self._loaded.add(key)
-                        self._port = max(self._port, ready) + timed.load_cycles[number]
-                        ready = self._port
-        return ready
-
-    def _send(self, index: int, lane: int, core: int, end: int) -> None:
-        timed = self._batches[index]
-        arrival = self._arrival[index]
-        arrival[core, lane] = end
-        time = end
-        for target in self._targets[index][lane]:
-            received = time + int(timed.transfer.receive[core, target])
-            arrival[target, lane] = received
-            time += int(timed.transfer.send[core, target])
-            # A receiver in the middle of a lane is held up; an idle one waits for the row.
-            self.free[target] = max(int(self.free[target]) + int(timed.transfer.receive[core, target]), received)
-        self.free[core] = time
+                        self._port = max(self._port, time) + timed.load_cycles[number]
+                        time = self._port
+        return time
 
 
-def _targets(batches: Sequence[TimedBatch], rows: Sequence[Sequence[Ints]]) -> list[list[list[int]]]:
-    """[batches][lanes] the cores that need the row of a lane and do not compute it, ascending."""
-    needs: list[list[Ints]] = [[] for _ in batches]
+def _dependencies(
+    batches: Sequence[TimedBatch], first: Sequence[int]
+) -> tuple[dict[tuple[int, int], list[int]], list[int]]:
+    """The lanes that wait for a row, by (lane that computes it, core that reads it); how many rows each lane awaits."""
+    pairs = [np.zeros((0, 3), np.int64)]
     for index, timed in enumerate(batches):
-        for read, windows in zip(timed.batch.reads, rows[index], strict=True):
+        for read in timed.batch.reads:
             if read.producer is not None:
-                inside = windows != OUTSIDE
-                cores = np.broadcast_to(timed.cores[:, None], windows.shape)[inside]
-                needs[read.producer].append(np.stack((windows[inside], cores), axis=1))
-    found: list[list[list[int]]] = []
+                rows = read.window.rows_of(np.arange(timed.batch.lanes))
+                inside = rows != OUTSIDE
+                lanes = np.broadcast_to(np.arange(timed.batch.lanes)[:, None], rows.shape)[inside]
+                columns = (rows[inside] + first[read.producer], timed.cores[lanes], lanes + first[index])
+                pairs.append(np.stack(columns, axis=1))
+    table = np.unique(np.concatenate(pairs), axis=0)
+    readers: dict[tuple[int, int], list[int]] = {}
+    for row, core, lane in table.tolist():
+        readers.setdefault((row, core), []).append(lane)
+    return readers, np.bincount(table[:, 2], minlength=first[-1]).tolist()
+
+
+def _joined(tables: Sequence[Ints]) -> list[int]:
+    return np.concatenate([np.zeros(0, np.int64), *tables]).tolist()
+
+
+def _targets(batches: Sequence[TimedBatch]) -> list[list[int]]:
+    """For each lane, the cores that need its row and do not compute it, ascending."""
+    needs: list[list[Ints]] = [[np.zeros((0, 2), np.int64)] for _ in batches]
+    for timed in batches:
+        for read in timed.batch.reads:
+            if read.producer is not None:
+                rows = read.window.rows_of(np.arange(timed.batch.lanes))
+                inside = rows != OUTSIDE
+                cores = np.broadcast_to(timed.cores[:, None], rows.shape)[inside]
+                needs[read.producer].append(np.stack((rows[inside], cores), axis=1))
+    found: list[list[int]] = []
     for timed, tables in zip(batches, needs, strict=True):
         mine: list[list[int]] = [[] for _ in range(timed.batch.lanes)]
-        if tables:
-            pairs = np.unique(np.concatenate(tables), axis=0)
-            pairs = pairs[pairs[:, 1] != timed.cores[pairs[:, 0]]]
-            for row, core in pairs.tolist():
-                mine[row].append(core)
-        found.append(mine)
+        pairs = np.unique(np.concatenate(tables), axis=0)
+        remote: list[list[int]] = pairs[pairs[:, 1] != timed.cores[pairs[:, 0]]].tolist()
+        for row, core in remote:
+            mine[row].append(core)
+        found += mine
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..analysis.latency_allocation import allocate_for_latency
 from ..analysis.machine import Machine, Precision
@@ -10,6 +11,7 @@ from ..analysis.replication import Choice, InfeasibleError, Layer, Spread, alloc
 from ..codegen.isa import Op
 from ..support.diagnostics import TileError
 from .onnx_to_spat.context import LayerDemand, LayerMapping, minimum_row_parts
+from .onnx_to_spat.product import Product
 
 
 def allocate_layers(
@@ -20,24 +22,27 @@ def allocate_layers(
     ``vector_cycles`` is the work of batches without weights, for which a fair share of the cores is left. Raises
     TileError if one copy of the weights does not fit the machine.
     """
-    layers = [_layer(demand, machine, precision) for demand in demands]
-    if not layers:
+    if not demands:
         return []
+    if not replicate:
+        return [LayerMapping(1, 1, minimum_row_parts(demand.products[0])) for demand in demands]
+    options = [_options(demand.products, machine, precision) for demand in demands]
+    layers = [_layer(demand, mine) for demand, mine in zip(demands, options, strict=True)]
     weighted_cycles = sum(layer.rows * layer.spreads[0].parts * layer.spreads[0].row_cycles for layer in layers)
     left = round(machine.core_count * vector_cycles / (vector_cycles + weighted_cycles))
     choices = allocate_for_latency(layers, machine.core_count - left)
     if choices is None:
+        # Parts share cores, and arrays are what is short: only the products that take fewest of them.
+        options = [_options(demand.products[:1], machine, precision) for demand in demands]
+        layers = [_layer(demand, mine) for demand, mine in zip(demands, options, strict=True)]
         choices = _allocate_tightly(layers, machine)
-    if not replicate:
-        choices = [Choice(1, 0) for _ in layers]
     return [
-        LayerMapping(choice.replicas, layer.spreads[choice.spread].parts // demand.column_parts)
-        for demand, layer, choice in zip(demands, layers, choices, strict=True)
+        LayerMapping(choice.replicas, mine[choice.spread].product.windows, mine[choice.spread].row_parts)
+        for choice, mine in zip(choices, options, strict=True)
     ]
 
 
 def _allocate_tightly(layers: Sequence[Layer], machine: Machine) -> list[Choice]:
-    """For fewer cores than layers want: parts share cores, and arrays are what is short."""
     try:
         allocation = allocate(layers, machine.core_count, machine.arrays_per_core)
     except InfeasibleError as error:
@@ -50,16 +55,37 @@ def _allocate_tightly(layers: Sequence[Layer], machine: Machine) -> list[Choice]
     ]
 
 
-def _layer(demand: LayerDemand, machine: Machine, precision: Precision) -> Layer:
-    """The ways to lay one replica on cores: its slices in 1, 2, ... parts, while another part still saves time."""
-    row_bytes = demand.row_elements * precision.output_bytes
-    sum_cycles = int(machine.vector_cycles(Op.VVADD, demand.row_elements, precision))
-    sum_cycles += int(machine.recv_cycles(0, machine.core_count - 1, row_bytes))
-    spreads: list[Spread] = []
-    for parts in range(minimum_row_parts(demand, machine.arrays_per_core), demand.slices + 1):
-        height = -(-demand.slices // parts)
-        cycles = height * demand.slice_cycles + (parts - 1) * sum_cycles
-        if not spreads or cycles < spreads[-1].row_cycles:
-            spreads.append(Spread(parts * demand.column_parts, cycles, height * demand.group_arrays))
-    arrays = demand.slices * demand.group_arrays * demand.column_parts
-    return Layer(demand.name, demand.rows, arrays, tuple(spreads))
+@dataclass(frozen=True)
+class _Option:
+    """One way to lay one replica of a layer on cores."""
+
+    product: Product
+    row_parts: int
+    spread: Spread
+
+
+def _layer(demand: LayerDemand, options: Sequence[_Option]) -> Layer:
+    first = demand.products[0]
+    arrays = len(first.slices) * first.group_arrays * first.column_parts
+    return Layer(demand.name, demand.rows, arrays, tuple(option.spread for option in options))
+
+
+def _options(products: Sequence[Product], machine: Machine, precision: Precision) -> list[_Option]:
+    """Each product with its slices in 1, 2, ... parts; of these, what no other beats in both cores and cycles."""
+    first = products[0]
+    row_elements = first.kernel.output[1] * -(-first.outputs // first.column_parts)
+    sum_cycles = int(machine.vector_cycles(Op.VVADD, row_elements, precision))
+    sum_cycles += int(machine.recv_cycles(0, machine.core_count - 1, row_elements * precision.output_bytes))
+    found: list[_Option] = []
+    for product in products:
+        for parts in range(minimum_row_parts(product), len(product.slices) + 1):
+            height = -(-len(product.slices) // parts)
+            cycles = height * product.slice_cycles + (parts - 1) * sum_cycles
+            spread = Spread(parts * product.column_parts, cycles, height * product.group_arrays)
+            found.append(_Option(product, parts, spread))
+    found.sort(key=lambda option: (option.spread.parts, option.spread.row_cycles, option.spread.part_arrays))
+    kept: list[_Option] = []
+    for option in found:
+        if not kept or option.spread.row_cycles < kept[-1].spread.row_cycles:
+            kept.append(option)
+    return kept

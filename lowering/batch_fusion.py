@@ -39,8 +39,8 @@ def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> 
         and _reads_its_own_row(window)
         and value.has_one_use()
         and not (producer.is_scheduled or consumer.is_scheduled)
-        and not (producer.vmm_ops and consumer.vmm_ops)
-        and not (producer.vmm_ops and batch_length(consumer) >= LONG_BODY)
+        and not (producer.vmm_ops and (consumer.vmm_ops or keeps_its_lanes(consumer)))
+        and not (consumer.vmm_ops and keeps_its_lanes(producer))
     )
 
 

@@ -18,32 +18,17 @@ def lane_cores(batch: ScheduledComputeBatchOp) -> Ints:
     return batch.cores.array.astype(np.int64)[replica]
 
 
-def reads_of(value: SSAValue) -> Ints:
-    """Who reads a tensor: a table [n, 3] of row, core and the step of the first lane there that reads it.
-
-    Sorted by row, then core; one line for each pair.
-    """
-    found = [np.zeros((0, 3), np.int64)]
+def read_lines(value: SSAValue) -> Ints:
+    """Which lanes read a tensor: lines [n, 5] of row, core, first and last step and span of a lane that reads it."""
+    found = [np.zeros((0, 5), np.int64)]
     for use in value.uses:
         batch = use.operation
-        if isinstance(batch, ScheduledComputeBatchOp):
-            found.append(_reads_by(batch, use.index))
-    return first_steps(np.concatenate(found))
-
-
-def first_steps(reads: Ints) -> Ints:
-    """Of several lines with the same row and core, the one with the least step."""
-    ordered = reads[np.lexsort((reads[:, 2], reads[:, 1], reads[:, 0]))]
-    keep = np.ones(len(ordered), np.bool_)
-    keep[1:] = (ordered[1:, :2] != ordered[:-1, :2]).any(axis=1)
-    return ordered[keep]
-
-
-def _reads_by(batch: ScheduledComputeBatchOp, operand: int) -> Ints:
-    if operand >= len(batch.inputs):
-        return np.zeros((0, 3), np.int64)
-    rows = batch.row_windows[operand].rows_of(np.arange(batch.lane_count))
-    inside = rows != OUTSIDE
-    core = np.broadcast_to(lane_cores(batch)[:, None], rows.shape)[inside]
-    step = np.broadcast_to(batch.steps.array[:, None], rows.shape)[inside]
-    return np.stack((rows[inside], core, step), axis=1)
+        if isinstance(batch, ScheduledComputeBatchOp) and use.index < len(batch.inputs):
+            rows = batch.row_windows[use.index].rows_of(np.arange(batch.lane_count))
+            inside = rows != OUTSIDE
+            first = batch.steps.array.astype(np.int64)
+            span = np.full(len(first), batch.span_steps)
+            lanes = (lane_cores(batch), first, first + span - 1, span)
+            columns = [rows, *(np.broadcast_to(lane[:, None], rows.shape) for lane in lanes)]
+            found.append(np.stack([column[inside] for column in columns], axis=1))
+    return np.concatenate(found)

@@ -10,9 +10,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ..analysis.message_times import row_reads
 from ..dialects.location import copy_location
 from ..dialects.spat import DeferredCommunicationOp, InputOp, OutputOp, ScheduledComputeBatchOp
-from ..lowering.placement_tables import lane_cores, reads_of
+from ..lowering.placement_tables import lane_cores, read_lines
 from .statistics import record_statistic
 
 
@@ -35,8 +36,10 @@ class SpatDeferCommunicationPass(ModulePass):
 
 
 def _defer(producer: Operation, value: SSAValue, home: np.ndarray[tuple[int], np.dtype[np.int64]] | None) -> None:
-    reads = reads_of(value)
-    needs = reads[:, :2] if home is None else reads[reads[:, 1] != home[reads[:, 0]], :2]
+    reads = row_reads(read_lines(value))
+    if home is not None:
+        reads = reads.where(reads.core != home[reads.row])
+    needs = np.stack((reads.row, reads.core), axis=1)
     if not len(needs):
         return
     record_statistic("rows needed elsewhere", len(needs))

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..analysis.message_order import check_rendezvous, lists_from_order
+from ..analysis.message_times import message_steps, row_reads
 from ..dialects.location import copy_location, node_name
 from ..dialects.spat import (
     ChannelReceiveOp,
@@ -18,7 +19,7 @@ from ..dialects.spat import (
     ScheduledComputeBatchOp,
     shape_of,
 )
-from ..lowering.placement_tables import Ints, lane_cores, reads_of
+from ..lowering.placement_tables import Ints, lane_cores, read_lines
 from ..lowering.target import target_of
 from ..lowering.transfer_costs import TransferModel
 from ..support.diagnostics import TileError
@@ -29,10 +30,10 @@ from .statistics import record_statistic
 class SpatRealizeCommunicationPass(ModulePass):
     """Replaces the deferred communication of computed tensors by messages of one row each.
 
-    A message travels at the last step of the lane that computes its row, or, if the row goes to several cores, as much
-    later as sending the others takes. Steps are one order for the whole chip, and both cores meet a message at its place
-    in this order, so that blocking send and receive cannot deadlock: the message of least step can always go. The rendezvous check proves it again on the result. Rows of the network's
-    inputs stay deferred: they are loaded from global memory.
+    A message travels after the lane that computes its row, while the lane before its first reader runs: then neither
+    waits for the other. Steps are one order for the whole chip, and both cores meet a message at its place in this
+    order, so that blocking send and receive cannot deadlock: the message of least step can always go. The rendezvous
+    check proves it again on the result. Rows of the network's inputs stay deferred: they are loaded from global memory.
     """
 
     name = "spat-realize-communication"
@@ -53,22 +54,22 @@ class SpatRealizeCommunicationPass(ModulePass):
 
 
 def _realize(deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchOp, model: TransferModel) -> Ints:
-    reads = reads_of(deferred.result)
+    reads = row_reads(read_lines(deferred.result))
     home = lane_cores(producer)
-    reads = reads[reads[:, 1] != home[reads[:, 0]]]
-    row, target, first_read = reads.T
-    ready = producer.steps.array[row] + producer.span_steps - 1
-    late = ready >= first_read
-    if late.any():
+    reads = reads.where(reads.core != home[reads.row])
+    ready = producer.steps.array[reads.row] + producer.span_steps - 1
+    late = np.flatnonzero(ready >= reads.first)
+    if late.size:
+        at = int(late[0])
         raise TileError(
             f"node '{node_name(producer)}'",
-            f"core {target[late][0]} reads row {row[late][0]} at step {first_read[late][0]}, "
-            f"and it is computed at step {ready[late][0]}",
+            f"core {reads.core[at]} reads row {reads.row[at]} at step {reads.first[at]}, "
+            f"and it is computed at step {ready[at]}",
             "schedule with spat-schedule-peft",
         )
-    step = np.minimum(ready + _queued(row, model.of(deferred.result).send[home[row], target]), first_read - 1)
-    messages = np.stack((row, home[row], target, step), axis=1)
-    messages = messages[np.lexsort((messages[:, 2], messages[:, 3]))]
+    step = message_steps(reads, home[reads.row], ready, model.of(deferred.result))
+    messages = np.stack((reads.row, home[reads.row], reads.core, step), axis=1)
+    messages = messages[np.lexsort((messages[:, 2], messages[:, 0], messages[:, 3]))]
     send = copy_location(deferred, ChannelSendOp(deferred.source, messages))
     receive = copy_location(deferred, ChannelReceiveOp(deferred.source, send.channel))
     block = deferred.parent
@@ -78,14 +79,6 @@ def _realize(deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchO
     deferred.detach()
     deferred.erase()
     return messages
-
-
-def _queued(row: Ints, send_cycles: Ints) -> Ints:
-    """How long each message waits for the earlier ones of its row; ``row`` is sorted."""
-    before = np.cumsum(send_cycles) - send_cycles
-    starts = np.ones(len(row), np.bool_)
-    starts[1:] = row[1:] != row[:-1]
-    return before - before[starts][np.cumsum(starts) - 1]
 
 
 def _prove(module: ModuleOp, tables: list[Ints], row_elements: list[int]) -> None:

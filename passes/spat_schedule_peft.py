@@ -63,10 +63,11 @@ class SpatSchedulePeftPass(ModulePass):
         """The schedule with the given lead, or with the longest that seems to fit the local memories."""
         capacity = target.machine.local_memory_bytes
         leads = (self.lead,) if self.lead else LEADS
-        for lead in leads:
-            timeline = schedule_lanes(timed, target.machine.core_count, lead)
+        timeline = schedule_lanes(timed, target.machine.core_count, leads[0])
+        for lead in leads[1:]:
             if int(estimated_peaks(batches, timed, timeline, target).max()) <= capacity:
                 break
+            timeline = schedule_lanes(timed, target.machine.core_count, lead)
         return timeline
 
 

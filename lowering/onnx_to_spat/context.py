@@ -17,6 +17,7 @@ from ..lane_cost import lane_cycles
 from ..target import Target
 from .batch_builder import BatchBuilder
 from .feature import Feature, Segment
+from .product import Product
 
 
 @dataclass(frozen=True)
@@ -26,22 +27,17 @@ class LayerDemand:
     name: str
     rows: int
     """Lanes of the layer: the most replicas that can share its work."""
-    slices: int
-    """Array groups of one replica."""
-    group_arrays: int
-    """Arrays of one group: the column tiles of one column part."""
-    column_parts: int
-    slice_cycles: int
-    """Cycles that one slice takes for one lane."""
-    row_elements: int
-    """Elements that a lane computes of one column part: what parts along the rows have to add."""
+    products: tuple[Product, ...]
+    """The ways to compute it; the first takes the fewest arrays."""
 
 
 @dataclass(frozen=True)
 class LayerMapping:
-    """What the layer gets: copies of its weights, and parts along the rows of its weight matrix."""
+    """What the layer gets: copies of its weights, a way to compute, and parts along the rows of its weight matrix."""
 
     replicas: int
+    windows: int
+    """Of one product."""
     row_parts: int
 
 
@@ -70,7 +66,8 @@ class LoweringContext:
         self.demands.append(demand)
         if self.mappings is not None:
             return self.mappings[index]
-        return LayerMapping(1, minimum_row_parts(demand, self.machine.arrays_per_core))
+        first = demand.products[0]
+        return LayerMapping(1, first.windows, minimum_row_parts(first))
 
     def emit(self, builder: BatchBuilder, *values: SSAValue) -> Sequence[SSAValue]:
         """Finishes a batch; its results."""
@@ -86,9 +83,9 @@ class LoweringContext:
         return Segment(result, like.channels)
 
 
-def minimum_row_parts(demand: LayerDemand, arrays_per_core: int) -> int:
+def minimum_row_parts(product: Product) -> int:
     """The fewest parts of a layer that each fit a core."""
-    return -(-demand.slices // (arrays_per_core // demand.group_arrays))
+    return -(-len(product.slices) // (product.machine.arrays_per_core // product.group_arrays))
 
 
 def refuse(op: Operation, what: str, remedy: str = "") -> TileError:

@@ -21,7 +21,8 @@ from .context import LayerDemand, LayerMapping, LoweringContext, refuse
 from .feature import Feature, Segment, segment_of
 from .normalization import local_response, softmax
 from .pooling import average_pool, global_pool, max_pool, window_counts
-from .weighted import Kernel, convolve, convolve_depthwise
+from .product import Kernel
+from .weighted import convolve, convolve_depthwise
 
 Allocate = Callable[[Sequence[LayerDemand], int], Sequence[LayerMapping]]
 Lower = Callable[[LoweringContext, Any], Feature | list[Feature]]

@@ -12,7 +12,7 @@ from ...dialects.spat import PadOp, PickOp, ReduceColumnsOp, ReduceRowsOp, VAddO
 from .batch_builder import BatchBuilder
 from .context import LoweringContext, refuse
 from .feature import Feature, Segment
-from .weighted import Kernel
+from .product import Kernel
 
 Floats = NDArray[np.float32]
 

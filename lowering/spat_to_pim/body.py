@@ -29,7 +29,7 @@ UNARY: dict[type[spat.ElementwiseUnaryOp], str] = {spat.ReluOp: "vrelu", spat.Ta
 REDUCTION = {"add": "vvadd", "max": "vvmax"}
 
 REPEATED_CONSTANTS = 32768
-"""Elements of a batch's constants that are laid out in full, repeated over the columns, so that one instruction does."""
+"""Elements of a batch's constants that are laid out in full, repeated over the columns, for one instruction to do."""
 
 
 @dataclass(frozen=True)

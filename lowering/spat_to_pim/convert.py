@@ -9,12 +9,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from ...analysis.message_times import row_reads
 from ...dialects import pim, spat
 from ...dialects.location import copy_location, node_name
 from ...dialects.tile import ArrayAttr
 from ...support.diagnostics import TileError
 from ..onnx_to_spat.convert import main_function
-from ..placement_tables import reads_of
+from ..placement_tables import read_lines
 from ..target import Target, target_of
 from .body import lower_body
 
@@ -102,8 +103,9 @@ class _Conversion:
             raise TileError(
                 f"node '{node_name(op)}'", "communication is still deferred", "run spat-realize-communication first"
             )
-        reads = reads_of(op.result)
-        rows = reads[np.lexsort((reads[:, 1], reads[:, 0], reads[:, 2]))]
+        reads = row_reads(read_lines(op.result))
+        rows = np.stack((reads.row, reads.core, reads.first), axis=1)
+        rows = rows[np.lexsort((reads.core, reads.row, reads.first))]
         self._add(op, pim.LoadOp(self.values[op.source], ArrayAttr.get(rows)))
 
     def _batch(self, op: spat.ScheduledComputeBatchOp) -> None:

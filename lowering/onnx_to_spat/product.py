@@ -1,0 +1,194 @@
+"""The matrix product of a layer: how many windows one product computes, and how its weight matrix is cut to arrays.
+
+An early convolution has few channels and many windows, so that one window fills neither the rows nor the columns of an
+array. A product of several neighbouring windows puts shifted copies of the kernel side by side: its input vector is
+the columns that the windows cover together, which overlap, and each window has columns of the matrix of its own. Arrays
+hold more zeros, but a row of the output takes fewer products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analysis.machine import Machine, Precision
+from ...analysis.slicing import Slice, direct_slices, gathered_slices
+from ...analysis.window import RowWindow
+from .feature import Feature
+
+Weights = NDArray[np.float32]
+
+MOST_WINDOWS = 64
+"""Windows of one product at most: more would fill arrays with zeros."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The geometry of a convolution; pairs are (rows, columns)."""
+
+    size: tuple[int, int]
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    pad_top: int = 0
+    pad_left: int = 0
+    output: tuple[int, int] = (1, 1)
+    """Rows and columns of one output image."""
+
+    def pad_right(self, columns: int) -> int:
+        """Columns to add on the right so that the last window has all its columns."""
+        reach = (self.output[1] - 1) * self.stride[1] + (self.size[1] - 1) * self.dilation[1] + 1
+        return max(0, reach - self.pad_left - columns)
+
+    def row_window(self, feature: Feature, first: int = 0, rows: int | None = None, edge: str = "zero") -> RowWindow:
+        """The access map of kernel rows ``first`` to ``first + rows`` (all by default)."""
+        padded = edge == "zero"
+        return RowWindow(
+            height=feature.height,
+            lanes=self.output[0],
+            rows=self.size[0] if rows is None else rows,
+            stride=self.stride[0],
+            dilation=self.dilation[0],
+            pad_top=self.pad_top - first * self.dilation[0],
+            pad_left=self.pad_left if padded else 0,
+            pad_right=self.pad_right(feature.columns) if padded else 0,
+            edge=edge,
+        )
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A run of input elements that lie side by side: one kernel row (or, dilated, one kernel position) of a segment."""
+
+    segment: int
+    row: int
+    column: int
+    """The first kernel column."""
+    columns: int
+    """Columns of the input that the windows of one product cover together."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """One way to compute a layer: ``windows`` neighbouring windows at a time."""
+
+    feature: Feature
+    kernel: Kernel
+    outputs: int
+    windows: int
+    column_parts: int
+    machine: Machine
+    precision: Precision
+
+    @property
+    def columns(self) -> int:
+        """Products of one lane: columns of the tiles that they give."""
+        return -(-self.kernel.output[1] // self.windows)
+
+    @property
+    def padded_kernel(self) -> Kernel:
+        """The kernel with as many windows in a row as the products compute; the last ones may be of no use."""
+        return replace(self.kernel, output=(self.kernel.output[0], self.columns * self.windows))
+
+    @property
+    def step(self) -> int:
+        """Input columns from one product to the next."""
+        return self.windows * self.kernel.stride[1]
+
+    @property
+    def array_columns(self) -> int:
+        return self.machine.array_cols_at(self.precision.weight_bits)
+
+    @property
+    def group_arrays(self) -> int:
+        """Arrays that one product drives: the column tiles of one column part."""
+        tiles = -(-self.windows * self.outputs // self.array_columns)
+        return -(-tiles // self.column_parts)
+
+    @property
+    def mvm_cycles(self) -> int:
+        return int(self.machine.mvm_cycles(self.group_arrays, self.precision))
+
+    @property
+    def slice_cycles(self) -> int:
+        """Cycles that one slice takes for one lane, its share of the copies included."""
+        return self.columns * (self.mvm_cycles + self.copy_cycles // len(self.slices))
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The runs of the input vector in the order of the weight matrix's rows."""
+        rows, columns = self.kernel.size
+        if self.kernel.dilation[1] == 1:
+            spans = [(0, (self.windows - 1) * self.kernel.stride[1] + columns)]
+        else:
+            spans = [(column, 1) for column in range(columns)]
+        return tuple(
+            Piece(segment, row, *span)
+            for row in range(rows)
+            for span in spans
+            for segment in range(len(self.feature.segments))
+        )
+
+    @property
+    def lengths(self) -> list[int]:
+        """Elements of each piece."""
+        return [piece.columns * self.feature.segments[piece.segment].width for piece in self.pieces]
+
+    @cached_property
+    def _cut(self) -> tuple[tuple[Slice, ...], bool]:
+        """The slices, and whether the pieces are gathered: whichever takes less time."""
+        height = self.machine.array_rows
+        direct, gathered = direct_slices(self.lengths, height), gathered_slices(self.lengths, height)
+        saved = (len(direct) - len(gathered)) * self.mvm_cycles
+        return (gathered, True) if self._copies(gathered) < saved else (direct, False)
+
+    @property
+    def slices(self) -> tuple[Slice, ...]:
+        return self._cut[0]
+
+    @property
+    def is_gathered(self) -> bool:
+        return self._cut[1]
+
+    @property
+    def copy_cycles(self) -> int:
+        """Cycles of gathering the input vector of one product."""
+        return self._copies(self.slices) if self.is_gathered else 0
+
+    def _copies(self, slices: Sequence[Slice]) -> int:
+        element_bytes = self.precision.input_bytes
+        return sum(int(self.machine.copy_cycles(run.length * element_bytes)) for part in slices for run in part.runs)
+
+    def matrix(self, weights: Weights) -> Weights:
+        """The weight matrix for ``weights`` ``[outputs, channels, rows, columns]``: rows follow the pieces, columns the
+        windows, each with all outputs."""
+        by_position = weights.transpose(2, 3, 1, 0)
+        blocks: list[Weights] = []
+        for piece, length in zip(self.pieces, self.lengths, strict=True):
+            segment = self.feature.segments[piece.segment]
+            block = np.zeros((length, self.windows, self.outputs), np.float32)
+            taken = 1 if self.kernel.dilation[1] > 1 else self.kernel.size[1]
+            kernel = by_position[piece.row, piece.column : piece.column + taken][:, segment.channels]
+            kernel = kernel.reshape(-1, self.outputs)
+            for window in range(self.windows):
+                first = window * self.kernel.stride[1] * segment.width
+                block[first : first + len(kernel), window] = kernel
+            blocks.append(block.reshape(length, -1))
+        return np.concatenate(blocks)
+
+
+def products(feature: Feature, kernel: Kernel, outputs: int, machine: Machine, precision: Precision) -> list[Product]:
+    """The ways to compute a layer: one window at a time, then more of them while one core has the arrays for it."""
+    columns = machine.array_cols_at(precision.weight_bits)
+    tiles = -(-outputs // columns)
+    column_parts = -(-tiles // machine.arrays_per_core)
+    found = [Product(feature, kernel, outputs, 1, column_parts, machine, precision)]
+    if kernel.dilation[1] == 1 and column_parts == 1:
+        for windows in range(2, min(kernel.output[1], MOST_WINDOWS) + 1):
+            one = Product(feature, kernel, outputs, windows, 1, machine, precision)
+            if one.group_arrays <= machine.arrays_per_core:
+                found.append(one)
+    return found
