@@ -112,8 +112,8 @@ class _Homes:
         arrays, memory = int(self._residency.arrays[group]), int(self._residency.memory[group])
         fits = self._free >= arrays
         roomy = fits & (self._memory >= memory)
-        candidates = np.flatnonzero(roomy if roomy.any() else fits)
-        order = np.lexsort((candidates, self._groups[candidates], objective[candidates]))
+        candidates = np.flatnonzero(fits)
+        order = np.lexsort((candidates, self._groups[candidates], objective[candidates], ~roomy[candidates]))
         self._homeless[group] = False
         tried: set[int] = set()
         for core in candidates[order].tolist():
