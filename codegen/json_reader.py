@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ..support.diagnostics import TileError
 from .columns import COLUMN_TYPES, Columns, Program, Target
 from .field_check import field_faults
-from .isa import BY_MNEMONIC, ISA, OP_LIMIT, REGISTER_COUNT, Op
+from .isa import BY_MNEMONIC, ISA, OP_LIMIT, REGISTER_COUNT
 
 I64 = npt.NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""The event loop of :mod:`.kernel`, compiled by numba if it is installed and the program is long enough to pay for it."""
+"""The event loop of :mod:`.kernel`, compiled by numba if that is installed and the program is long enough."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def costs_of(stream: Stream, machine: Machine, quirks: Quirks) -> Costs:
         flight_ps,
         global_ps,
         beats * vector_pj + array_pj,
-        read_beats * memory.read_dynamic_energy,
+        np.asarray(read_beats * memory.read_dynamic_energy, np.float64),
         write_beats * memory.write_dynamic_energy,
         flight_pj,
         global_pj,
@@ -203,7 +203,9 @@ def _flights(stream: Stream, machine: Machine, quirks: Quirks) -> tuple[I64, F64
 
 
 def _flight(nanoseconds: F64, quirks: Quirks) -> I64:
-    return np.trunc(nanoseconds).astype(np.int64) * 1000 if quirks.whole_nanosecond_flights else picoseconds(nanoseconds)
+    return (
+        np.trunc(nanoseconds).astype(np.int64) * 1000 if quirks.whole_nanosecond_flights else picoseconds(nanoseconds)
+    )
 
 
 def _beats(size_bytes: I64, memory: MemoryConfig) -> I64:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -100,7 +99,8 @@ class _Evaluation:
 
     def _executions(self) -> _Executions:
         """Counts of every instruction: the event loop's, and those of the gaps before what it executed."""
-        run, row = self.run, self.run.elements.row
+        run = self.run
+        row = run.elements.row
         owner = np.searchsorted(row, np.arange(len(run.stream.op)))
         first = np.asarray(run.state.departed, np.int64)[owner]
         first[IS_SCALAR[run.stream.op]] = 0
@@ -124,7 +124,7 @@ class _Evaluation:
         element, base = int(run.state.next[core]), int(run.state.base[core])
         if element < 0 or base < 0:
             return
-        rows = np.arange(run.elements.fold_start[element], run.elements.row[element])
+        rows = np.arange(int(run.elements.fold_start[element]), int(run.elements.row[element]))
         cycles = run.elements.serial_cycles[rows]
         begin = base + (np.cumsum(cycles) - cycles + 1) * self.period
         local = ~IS_SCALAR[run.stream.op[rows]]
@@ -170,7 +170,7 @@ class _Evaluation:
         if self._length(core) == 0:
             return None, "empty_list"
         ends_in_scalar = bool(IS_SCALAR[run.stream.op[run.stream.core_start[core + 1] - 1]])
-        if state.left[core] >= 0 and ends_in_scalar and state.count[core] == 0:
+        if state.left[core] >= 0 and ends_in_scalar and state.in_flight[core] == 0:
             if not run.options.quirks.unfinished_scalar_end:
                 return _ns(max(int(state.left[core]), int(state.accounted[core]))), ""
             return None, "ends_in_scalar"
@@ -179,7 +179,7 @@ class _Evaluation:
     def _oldest(self, core: int) -> int:
         """The element at which a blocked core is."""
         state, size = self.run.state, self.run.facts.rob_size
-        if state.count[core]:
+        if state.in_flight[core]:
             return int(state.rob_element[core * size + state.head[core]])
         return max(int(state.next[core]), 0)
 
@@ -201,7 +201,7 @@ class _Evaluation:
         run, state = self.run, self.run.state
         spent = core * SPENT
         left, since = int(state.left[core]), int(state.accounted[core])
-        if state.count[core] == 0 and left >= 0:
+        if state.in_flight[core] == 0 and left >= 0:
             state.spent[spent + SCALAR_TIME] += max(0, left - since)
             state.spent[spent + FINISHED_TIME] += self.makespan_ps - max(left, since)
             state.accounted[core] = self.makespan_ps
@@ -298,7 +298,7 @@ class _Evaluation:
             + int(counts[:, WRITES].sum()) * core.reg_file_write_dynamic_power
             + int(counts[:, SCALARS].sum()) * core.scalar_dynamic_power
         )
-        return cast("float", total_mw * core.period)
+        return total_mw * core.period
 
     def _fetches(self, core: int, issued: int) -> int:
         length = self._length(core)

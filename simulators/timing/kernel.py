@@ -1,8 +1,8 @@
 """The event loop: cores, units, switches and memories in simulated time.
 
-Written in the part of Python that numba compiles (:mod:`.compiled`), so all state is in flat lists or arrays of numbers;
-everything stands in this one file because numba's cache on disk notices changes of one file only. The tables below say
-what each of them holds. Times are picoseconds.
+Written in the part of Python that numba compiles (:mod:`.compiled`), so all state is in flat lists or arrays of
+numbers; everything stands in this one file because numba's cache on disk notices changes of one file only. The
+tables below say what each of them holds. Times are picoseconds.
 
 Order is what this file is about. At one instant, first the waits that end then go on, in the order in which they began;
 then the clock's edge happens on one core after another; then what these woke goes on, round after round; and a wait of
@@ -121,7 +121,7 @@ class State(NamedTuple):
     scheduled: Numbers
     last_issue: Numbers
     head: Numbers
-    count: Numbers
+    in_flight: Numbers
     rob_element: Numbers
     """Per core and entry."""
     rob_open: Numbers
@@ -286,9 +286,7 @@ def instant(facts: Facts, code: Code, state: State, queues: Queues, now: int) ->
 # The edge of one core
 
 
-def edge(
-    facts: Facts, code: Code, state: State, queues: Queues, core: int, what: int, argument: int, now: int
-) -> None:
+def edge(facts: Facts, code: Code, state: State, queues: Queues, core: int, what: int, argument: int, now: int) -> None:
     """One of the things that can happen to a core at an edge."""
     if not facts.younger_first and what <= GROUP_START:
         what = GROUP_START - what
@@ -317,10 +315,10 @@ def issue(facts: Facts, code: Code, state: State, queues: Queues, core: int, now
         state.mark_count[core] += 1
         state.mark_time[core] = now
     if kind != BUBBLE:
-        if state.count[core] == 0:
+        if state.in_flight[core] == 0:
             account(code, state, core, facts.rob_size, now)
-        entry = (state.head[core] + state.count[core]) % facts.rob_size
-        state.count[core] += 1
+        entry = (state.head[core] + state.in_flight[core]) % facts.rob_size
+        state.in_flight[core] += 1
         state.rob_element[core * facts.rob_size + entry] = element
         state.rob_open[core * facts.rob_size + entry] = 1
         if facts.checks:
@@ -384,10 +382,10 @@ def retire(facts: Facts, code: Code, state: State, core: int, entry: int, now: i
         return
     account(code, state, core, size, now)
     last = -1
-    while state.count[core] > 0 and state.rob_open[core * size + state.head[core]] == 0:
+    while state.in_flight[core] > 0 and state.rob_open[core * size + state.head[core]] == 0:
         last = state.rob_element[core * size + state.head[core]]
         state.head[core] = (state.head[core] + 1) % size
-        state.count[core] -= 1
+        state.in_flight[core] -= 1
     if last == code.first[core + 1] - 1 and not facts.looped:
         state.finish[core] = now
 
@@ -405,11 +403,11 @@ def settle(facts: Facts, code: Code, state: State, queues: Queues, core: int, no
             what = GROUP_START if facts.younger_first else ISSUE
             edge_at(queues, now + facts.period, core, what, FIRST_GROUP + code.group[element])
     if state.base[core] < 0:
-        if state.count[core] == facts.rob_size:
+        if state.in_flight[core] == facts.rob_size:
             return
         state.base[core] = now
     element = state.next[core]
-    if state.scheduled[core] or element < 0 or state.count[core] == facts.rob_size:
+    if state.scheduled[core] or element < 0 or state.in_flight[core] == facts.rob_size:
         return
     kind = code.kind[element]
     if kind == MATRIX:
@@ -431,7 +429,7 @@ def settle(facts: Facts, code: Code, state: State, queues: Queues, core: int, no
 def conflicts(facts: Facts, state: State, core: int) -> bool:
     """Whether the pending instruction touches what an unfinished one in the reorder buffer does."""
     mine = core * 6
-    for position in range(state.count[core]):
+    for position in range(state.in_flight[core]):
         entry = core * facts.rob_size + (state.head[core] + position) % facts.rob_size
         if state.rob_open[entry] == 0:
             continue
@@ -728,7 +726,7 @@ def account(code: Code, state: State, core: int, rob_size: int, now: int) -> Non
     since = state.accounted[core]
     state.accounted[core] = now
     spent = core * SPENT
-    if state.count[core] == 0:
+    if state.in_flight[core] == 0:
         state.spent[spent + SCALAR_TIME] += now - since
         return
     kind = code.kind[state.rob_element[core * rob_size + state.head[core]]]

@@ -1,7 +1,8 @@
 """The local addresses that the reorder buffer believes an instruction to read and write.
 
 An instruction has up to three ranges: two that it reads and one that it writes. A range is the value of a register
-(or 0) plus an offset, and a length; only instructions that some quirk exempts, or that touch no local memory, have none.
+(or 0) plus an offset, and a length; only instructions that some quirk exempts, or that touch no local memory, have
+none.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def twice(stream: Stream) -> Stream:
     """Every list two times: once as it executes first, and once as it executes from then on."""
     counts = np.diff(stream.core_start)
     spans = zip(stream.core_start[:-1].tolist(), stream.core_start[1:].tolist(), strict=True)
-    lists = [np.arange(first, last) for first, last in spans]
+    lists: list[I64] = [np.arange(first, last) for first, last in spans]
     rows = np.concatenate([np.empty(0, np.int64), *(part for rows in lists for part in (rows, rows))])
     start = np.concatenate([[0], np.cumsum(2 * counts)])
     columns = {name: getattr(stream, name)[rows] for name in _COLUMNS}
