@@ -71,7 +71,7 @@ class GlobalLayout:
         addresses = self.outputs[name]
         rows, columns, _ = pim.shape_of(op.values[0])
         total = sum(channels.size for channels in op.channels)
-        images = int(np.prod(shape, dtype=np.int64)) // (rows // _images(shape) * columns * total)
+        images = op.image_count
         height = rows // images
         index = np.empty((images, total, height, columns), np.int64)
         for value, channels, address in zip(op.values, op.channels, addresses, strict=True):
@@ -85,10 +85,6 @@ class GlobalLayout:
         address = self.size_bytes
         self.size_bytes = -(-(address + elements * self.element_bytes) // ALIGNMENT) * ALIGNMENT
         return address
-
-
-def _images(shape: tuple[int, ...]) -> int:
-    return shape[0] if shape else 1
 
 
 def _size(value: SSAValue) -> int:

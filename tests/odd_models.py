@@ -326,6 +326,15 @@ MODELS: dict[str, tuple[Build, tuple[int, ...]]] = {
     "normalization": (batch_norm, IMAGE),
     "vector minus map": (vector_minus_map, IMAGE),
     "flat sum": (flat_sum, IMAGE),
+    "rows as output": (lambda g: g.add("Reshape", g.conv("x", 4, 6), g.constant(np.array([12, -1]))), IMAGE),
+    "images together as output": (
+        lambda g: g.add("Reshape", g.conv("x", 4, 6), g.constant(np.array([-1]))),
+        (2, 4, 5, 3),
+    ),
+    "images together as rows": (
+        lambda g: g.add("Reshape", g.conv("x", 4, 6), g.constant(np.array([1, 3, -1]))),
+        (2, 4, 5, 3),
+    ),
     "flatten as output": (lambda g: g.add("Flatten", g.conv("x", 4, 6)), (2, 4, 5, 3)),
     "shuffle, flatten as output": (lambda g: g.add("Flatten", shuffle(g, g.conv("x", 4, 8), 8, 6)), IMAGE),
     "input as output": (lambda g: (g.add("Relu", "x"), g.add("Identity", "x")), IMAGE),

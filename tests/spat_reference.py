@@ -58,7 +58,7 @@ def _output(op: spat.OutputOp, values: Mapping[SSAValue, F32]) -> F32:
     shape = op.logical_shape
     total = sum(channels.size for channels in op.channels)
     rows, columns, _ = values[op.values[0]].shape
-    images = shape[0]
+    images = op.image_count
     logical = np.empty((images, total, rows // images, columns), np.float32)
     for value, channels in zip(op.values, op.channels, strict=True):
         by_image = values[value].reshape(images, rows // images, columns, -1)

@@ -49,7 +49,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...codegen.isa import Op
 from ..shaped_types import ROWS, TILE, TILE_OR_ROWS, F32Shape
 from ..spat.attributes import WindowAttr
-from ..spat.verification import verify_output, verify_schedule, verify_window
+from ..spat.verification import output_images, verify_output, verify_schedule, verify_window
 from ..tile import ArrayAttr
 from .attributes import Access, AccessAttr
 
@@ -189,6 +189,8 @@ class InputOp(IRDLOperation):
 class OutputOp(IRDLOperation):
     """Stores an output of the network to global memory: each row by the core that computes it.
 
+    `shape` is a row-major reshape of (images, channels, height, columns); `images` is given if it does not start so.
+
     ```mlir
     pim.program {
       %0 = pim.input "data" shape <i64[2] [1, 2]> : tensor<1x1x2xf32>
@@ -201,17 +203,32 @@ class OutputOp(IRDLOperation):
     output_name = prop_def(StringAttr)
     shape = prop_def(ArrayAttr)
     channels = prop_def(BuiltinArrayAttr[ArrayAttr])
+    images = opt_prop_def(Integer)
     values = var_operand_def(_VALUES)
     traits = traits_def(HasParent(ProgramOp))
-    assembly_format = "$output_name `shape` $shape `channels` $channels $values attr-dict `:` type($values)"
+    assembly_format = (
+        "$output_name `shape` $shape (`images` $images^)? `channels` $channels $values attr-dict `:` type($values)"
+    )
 
     def __init__(
-        self, name: StringAttr, shape: ArrayAttr, channels: BuiltinArrayAttr[ArrayAttr], values: Sequence[SSAValue]
+        self,
+        name: StringAttr,
+        shape: ArrayAttr,
+        channels: BuiltinArrayAttr[ArrayAttr],
+        values: Sequence[SSAValue],
+        images: Integer | None = None,
     ) -> None:
-        super().__init__(operands=[values], properties={"output_name": name, "shape": shape, "channels": channels})
+        super().__init__(
+            operands=[values],
+            properties={"output_name": name, "shape": shape, "channels": channels, "images": images},
+        )
+
+    @property
+    def image_count(self) -> int:
+        return output_images(self.shape, self.images)
 
     def verify_(self) -> None:
-        verify_output(self.shape, self.channels.data, self.values)
+        verify_output(self.shape, self.images, self.channels.data, self.values)
 
 
 @irdl_op_definition

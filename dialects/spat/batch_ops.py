@@ -36,7 +36,7 @@ from ..shaped_types import ROWS, TILE_OR_ROWS
 from ..tile import ArrayAttr
 from .attributes import WindowAttr
 from .tile_ops import TILE_OPS, F32Tensor, Integer, PickOp, VMMOp, YieldOp, integer, shape_of, tile_type
-from .verification import verify_output, verify_schedule, verify_window
+from .verification import output_images, verify_output, verify_schedule, verify_window
 
 
 @irdl_op_definition
@@ -99,6 +99,8 @@ class InputOp(IRDLOperation):
 class OutputOp(IRDLOperation):
     """An output of the network: distributed tensors, and which logical channels each of them holds.
 
+    `shape` is a row-major reshape of (images, channels, height, columns); `images` is given if it does not start so.
+
     ```mlir
     spat.output "prob" shape <i64[2] [1, 10]> channels [#tile.array<i32[10] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]>] %0
       : tensor<1x1x10xf32>
@@ -109,11 +111,19 @@ class OutputOp(IRDLOperation):
     output_name = prop_def(StringAttr)
     shape = prop_def(ArrayAttr)
     channels = prop_def(BuiltinArrayAttr[ArrayAttr])
+    images = opt_prop_def(Integer)
     values = var_operand_def(ROWS)
-    assembly_format = "$output_name `shape` $shape `channels` $channels $values attr-dict `:` type($values)"
+    assembly_format = (
+        "$output_name `shape` $shape (`images` $images^)? `channels` $channels $values attr-dict `:` type($values)"
+    )
 
     def __init__(
-        self, name: str, shape: Sequence[int], channels: Sequence[NDArray[np.int32]], values: Sequence[SSAValue]
+        self,
+        name: str,
+        shape: Sequence[int],
+        channels: Sequence[NDArray[np.int32]],
+        values: Sequence[SSAValue],
+        images: int | None = None,
     ) -> None:
         super().__init__(
             operands=[values],
@@ -121,6 +131,7 @@ class OutputOp(IRDLOperation):
                 "output_name": StringAttr(name),
                 "shape": ArrayAttr.get(np.array(shape, np.int64)),
                 "channels": BuiltinArrayAttr([ArrayAttr.get(c) for c in channels]),
+                "images": None if images is None else integer(images),
             },
         )
 
@@ -128,8 +139,12 @@ class OutputOp(IRDLOperation):
     def logical_shape(self) -> tuple[int, ...]:
         return tuple(map(int, self.shape.array))
 
+    @property
+    def image_count(self) -> int:
+        return output_images(self.shape, self.images)
+
     def verify_(self) -> None:
-        verify_output(self.shape, self.channels.data, self.values)
+        verify_output(self.shape, self.images, self.channels.data, self.values)
 
 
 class BatchOp(IRDLOperation, ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import ShapedType
+from xdsl.dialects.builtin import IntegerAttr, ShapedType
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -32,7 +32,14 @@ def verify_window(window: RowWindow, rows: int, lanes: int) -> None:
         raise VerifyException(f"{rows // window.height} images of the input for {lanes // window.lanes} of the lanes")
 
 
-def verify_output(shape: ArrayAttr, channels: Sequence[ArrayAttr], values: Sequence[SSAValue]) -> None:
+def output_images(shape: ArrayAttr, images: IntegerAttr | None) -> int:
+    """The images of an output: what is given, or the first extent of its shape."""
+    return int(shape.array[0]) if images is None else images.value.data
+
+
+def verify_output(
+    shape: ArrayAttr, images: IntegerAttr | None, channels: Sequence[ArrayAttr], values: Sequence[SSAValue]
+) -> None:
     """Tensors that together hold every logical channel of an output once, at the same positions."""
     if not values or len(channels) != len(values):
         raise VerifyException(f"{len(values)} tensors with {len(channels)} lists of channels")
@@ -51,6 +58,10 @@ def verify_output(shape: ArrayAttr, channels: Sequence[ArrayAttr], values: Seque
         if not np.array_equal(listed, np.arange(total)):
             raise VerifyException(f"the tensors do not hold each of {total} channels once")
     ((rows, columns),) = extents
+    if len(shape.shape) != 1 or shape.dtype.kind not in "iu" or (images is None and not shape.size):
+        raise VerifyException(f"a shape is a list of integers, not {shape.tensor_type}")
+    if (count := output_images(shape, images)) < 1 or rows % count:
+        raise VerifyException(f"{rows} rows of {count} images")
     size = int(np.prod(shape.array, dtype=np.int64))
     if size != rows * columns * total:
         raise VerifyException(f"an output of {size} elements has {rows * columns * total} in its tensors")

@@ -110,7 +110,9 @@ def _output(context: LoweringContext, source: Operation, value: SSAValue, name: 
     if any(isinstance(segment.value.owner, InputOp) for segment in feature.segments):
         # Only what a core computes can be stored: copy.
         feature = ew.map_feature(context, source, feature, lambda _, x: x)
-    op = OutputOp(name, feature.shape, [s.channels for s in feature.segments], [s.value for s in feature.segments])
+    images = None if feature.shape[:1] == (feature.images,) else feature.images
+    channels, values = [s.channels for s in feature.segments], [s.value for s in feature.segments]
+    op = OutputOp(name, feature.shape, channels, values, images)
     context.ops.append(copy_location(source, op))
 
 

@@ -71,7 +71,7 @@ class _Conversion:
                 self._add(op, pim.InputOp(op.input_name, op.shape, op.result.type))
             case spat.OutputOp():
                 values = [self.values[value] for value in op.values]
-                self._add(op, pim.OutputOp(op.output_name, op.shape, op.channels, values))
+                self._add(op, pim.OutputOp(op.output_name, op.shape, op.channels, values, op.images))
             case spat.DeferredCommunicationOp():
                 self._load(op)
             case spat.ChannelSendOp():

@@ -93,6 +93,24 @@ spat.output "y" shape <i64[4] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 1]>
 
 // -----
 
+%t = "test.op"() : () -> tensor<4x4x2xf32>
+// expected-error@+1 {{4 rows of 32 images}}
+spat.output "y" shape <i64[1] [32]> channels [#tile.array<i32[2] [0, 1]>] %t : tensor<4x4x2xf32>
+
+// -----
+
+%t = "test.op"() : () -> tensor<4x4x2xf32>
+// expected-error@+1 {{4 rows of 3 images}}
+spat.output "y" shape <i64[1] [32]> images 3 channels [#tile.array<i32[2] [0, 1]>] %t : tensor<4x4x2xf32>
+
+// -----
+
+%t = "test.op"() : () -> tensor<4x4x2xf32>
+// expected-error@+1 {{a shape is a list of integers, not tensor<2x2xi64>}}
+spat.output "y" shape <i64[2, 2] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 1]>] %t : tensor<4x4x2xf32>
+
+// -----
+
 // Views
 %t = "test.op"() : () -> tensor<3x6x2xf32>
 // expected-error@+1 {{row 3 of a source with 3 rows}}

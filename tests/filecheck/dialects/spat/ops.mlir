@@ -78,5 +78,7 @@ func.func @main() {
   %received = spat.channel_receive %z from %channel : tensor<4x4x3xf32>
   // CHECK-NEXT: spat.output "y" shape <i64[4] [1, 6, 4, 4]> channels [#tile.array<i32[3] [0, 2, 4]>, #tile.array<i32[3] [1, 3, 5]>] %y, %z : tensor<4x4x3xf32>, tensor<4x4x3xf32>
   spat.output "y" shape <i64[4] [1, 6, 4, 4]> channels [#tile.array<i32[3] [0, 2, 4]>, #tile.array<i32[3] [1, 3, 5]>] %y, %z : tensor<4x4x3xf32>, tensor<4x4x3xf32>
+  // CHECK-NEXT: spat.output "flat" shape <i64[1] [48]> images 1 channels [#tile.array<i32[3] [0, 1, 2]>] %y : tensor<4x4x3xf32>
+  spat.output "flat" shape <i64[1] [48]> images 1 channels [#tile.array<i32[3] [0, 1, 2]>] %y : tensor<4x4x3xf32>
   func.return
 }
