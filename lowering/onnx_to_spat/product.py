@@ -108,11 +108,11 @@ class Product:
         tiles = -(-self.windows * self.outputs // self.array_columns)
         return -(-tiles // self.column_parts)
 
-    @property
+    @cached_property
     def mvm_cycles(self) -> int:
         return int(self.machine.mvm_cycles(self.group_arrays, self.precision))
 
-    @property
+    @cached_property
     def slice_cycles(self) -> int:
         """Cycles that one slice takes for one lane, its share of the copies included."""
         return self.columns * (self.mvm_cycles + self.copy_cycles // len(self.slices))
@@ -159,8 +159,8 @@ class Product:
         return self._copies(self.slices) if self.is_gathered else 0
 
     def _copies(self, slices: Sequence[Slice]) -> int:
-        element_bytes = self.precision.input_bytes
-        return sum(int(self.machine.copy_cycles(run.length * element_bytes)) for part in slices for run in part.runs)
+        lengths = np.array([run.length for part in slices for run in part.runs])
+        return int(self.machine.copy_cycles(lengths * self.precision.input_bytes).sum())
 
     def matrix(self, weights: Weights) -> Weights:
         """The weight matrix for ``weights`` ``[outputs, channels, rows, columns]``: rows follow the pieces, columns the
