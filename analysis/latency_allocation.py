@@ -1,10 +1,12 @@
 """How many replicas each layer gets and over how many cores each spreads, for the least latency of one sample.
 
-In a pipeline of layers, a sample takes about as long as the busiest layer works, plus, layer after layer, the time
-until the first rows have come through: one row of each layer. Replicas relieve a busy layer; spreading a replica over
-more cores also makes its rows come sooner. Cores are dealt one step at a time to the layer and the step that lower
+In a pipeline of layers, a sample takes about as long as the busiest layer works, plus, layer after layer, the time from
+the last row of the input to the last row of the output. The rows that read the last row of the input, the *tail* of a
+layer, can only come then: one for a pointwise layer, two for a 3x3 convolution. Replicas relieve a busy layer;
+spreading a replica over more cores also makes its rows come sooner. Cores are dealt one step at a time to the layer and
+the step that lower
 
-    J = (sum over layers of busy ^ p) ^ (1 / p) + sum over layers of row_cycles
+    J = (sum over layers of busy ^ p) ^ (1 / p) + sum over layers of ceil(tail / replicas) row_cycles
 
 most per core. The p-norm (p = 8) stands for the maximum: it also rewards relieving a layer that is only nearly the
 busiest. When no step is left, single layers exchange what they have, and what is free, for something better.
@@ -28,39 +30,48 @@ Candidates: TypeAlias = "Callable[[Layer, Choice, int], Iterator[Choice]]"
 """What a layer could get instead, with so many cores free."""
 
 
-def allocate_for_latency(layers: Sequence[Layer], cores: int) -> list[Choice] | None:
-    """What each layer gets when no two share a core; None if there are fewer cores than that takes."""
+def allocate_for_latency(layers: Sequence[Layer], tails: Sequence[int], cores: int) -> list[Choice] | None:
+    """What each layer gets when no two share a core; None if there are fewer cores than that takes.
+
+    ``tails`` are the rows of each layer that read the last row of its input.
+    """
     choices = [Choice(1, 0) for _ in layers]
     free = cores - sum(layer.cores(choice) for layer, choice in zip(layers, choices, strict=True))
     if free < 0:
         return None
-    while step := _best_step(layers, choices, free, _steps) or _best_step(layers, choices, free, _exchanges):
+    while step := _best_step(layers, tails, choices, free, _steps) or _best_step(
+        layers, tails, choices, free, _exchanges
+    ):
         index, choice = step
         free -= layers[index].cores(choice) - layers[index].cores(choices[index])
         choices[index] = choice
-    return choices
 
 
-def estimated_latency(layers: Sequence[Layer], choices: Sequence[Choice]) -> float:
+def estimated_latency(layers: Sequence[Layer], tails: Sequence[int], choices: Sequence[Choice]) -> float:
     """J of the docstring, in cycles."""
     busy = np.array([layer.cycles(choice) for layer, choice in zip(layers, choices, strict=True)], np.float64)
-    rows = sum(layer.spreads[choice.spread].row_cycles for layer, choice in zip(layers, choices, strict=True))
-    return _norm(busy) + float(rows)
+    return _norm(busy) + float(sum(map(_tail_cycles, layers, tails, choices)))
 
 
-def _best_step(layers: Sequence[Layer], choices: Sequence[Choice], free: int, candidates: Candidates) -> Step | None:
+def _tail_cycles(layer: Layer, tail: int, choice: Choice) -> int:
+    return -(-min(tail, layer.rows) // choice.replicas) * layer.spreads[choice.spread].row_cycles
+
+
+def _best_step(
+    layers: Sequence[Layer], tails: Sequence[int], choices: Sequence[Choice], free: int, candidates: Candidates
+) -> Step | None:
     """The step that lowers J most per core that it adds; on equal gain, the first layer's. None if no step does."""
     busy = np.array([layer.cycles(choice) for layer, choice in zip(layers, choices, strict=True)], np.float64)
     now = _norm(busy)
     best: Step | None = None
     best_gain = 1e-9 * now
-    for index, (layer, choice) in enumerate(zip(layers, choices, strict=True)):
+    for index, (layer, tail, choice) in enumerate(zip(layers, tails, choices, strict=True)):
         for candidate in candidates(layer, choice, free):
             added = layer.cores(candidate) - layer.cores(choice)
             changed = busy.copy()
             changed[index] = layer.cycles(candidate)
-            rows = layer.spreads[choice.spread].row_cycles - layer.spreads[candidate.spread].row_cycles
-            gain = (now - _norm(changed) + rows) / max(added, 1)
+            sooner = _tail_cycles(layer, tail, choice) - _tail_cycles(layer, tail, candidate)
+            gain = (now - _norm(changed) + sooner) / max(added, 1)
             if gain > best_gain * (1 + 1e-9):
                 best, best_gain = (index, candidate), gain
     return best

@@ -30,7 +30,8 @@ def allocate_layers(
     layers = [_layer(demand, mine) for demand, mine in zip(demands, options, strict=True)]
     weighted_cycles = sum(layer.rows * layer.spreads[0].parts * layer.spreads[0].row_cycles for layer in layers)
     left = round(machine.core_count * vector_cycles / (vector_cycles + weighted_cycles))
-    choices = allocate_for_latency(layers, machine.core_count - left)
+    tails = [demand.products[0].kernel.tail_rows for demand in demands]
+    choices = allocate_for_latency(layers, tails, machine.core_count - left)
     if choices is None:
         # Parts share cores, and arrays are what is short: only the products that take fewest of them.
         options = [_options(demand.products[:1], machine, precision) for demand in demands]

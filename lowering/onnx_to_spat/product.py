@@ -38,6 +38,12 @@ class Kernel:
     output: tuple[int, int] = (1, 1)
     """Rows and columns of one output image."""
 
+    @property
+    def tail_rows(self) -> int:
+        """Rows of the output that read the last row of the input."""
+        reach = (self.size[0] - 1) * self.dilation[0] - self.pad_top
+        return max(0, reach) // self.stride[0] + 1
+
     def pad_right(self, columns: int) -> int:
         """Columns to add on the right so that the last window has all its columns."""
         reach = (self.output[1] - 1) * self.stride[1] + (self.size[1] - 1) * self.dilation[1] + 1
