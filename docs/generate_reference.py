@@ -10,10 +10,9 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilec.dialects import onnx
 from tilec.dialects.onnx_base import OnnxOp
@@ -222,8 +221,7 @@ def _names(node: ast.AST) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class _Function:
+class _Function(NamedTuple):
     module: str
     node: ast.AST
 
