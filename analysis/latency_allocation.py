@@ -39,9 +39,11 @@ def allocate_for_latency(layers: Sequence[Layer], tails: Sequence[int], cores: i
     free = cores - sum(layer.cores(choice) for layer, choice in zip(layers, choices, strict=True))
     if free < 0:
         return None
-    while step := _best_step(layers, tails, choices, free, _steps) or _best_step(
-        layers, tails, choices, free, _exchanges
-    ):
+    while True:
+        step = _best_step(layers, tails, choices, free, _steps)
+        step = step or _best_step(layers, tails, choices, free, _exchanges)
+        if step is None:
+            return choices
         index, choice = step
         free -= layers[index].cores(choice) - layers[index].cores(choices[index])
         choices[index] = choice

@@ -11,13 +11,14 @@ from xdsl.ir import Operation, SSAValue
 
 from ..analysis.peft import TaskGraph
 from ..analysis.peft_resident import Residency, schedule_resident
+from ..analysis.placement import place_cores
 from ..analysis.timeline import TimedBatch
 from ..analysis.wavefront import LaneBatch, Read, lane_steps
 from ..analysis.window import OUTSIDE
 from ..dialects.spat import BatchOp, ComputeBatchOp, shape_of
 from .lane_cost import batch_arrays, batch_memory, lane_cycles
 from .target import Target
-from .transfer_costs import TransferModel
+from .transfer_costs import TransferModel, row_bytes
 
 Ints = NDArray[np.int64]
 
@@ -99,6 +100,26 @@ def place_replicas(batches: Sequence[ComputeBatchOp], target: Target, runs_per_r
     np.minimum.at(priority, np.concatenate(tasks), np.concatenate(lane_steps(lane_batches(batches))))
     schedule = schedule_resident(graph, residency, priority)
     return np.split(schedule.core, np.cumsum(replicas)[:-1])
+
+
+def place_on_mesh(batches: Sequence[ComputeBatchOp], cores: Sequence[Ints], target: Target) -> list[Ints]:
+    """The cores of the replicas at the places on the mesh that keep traffic near."""
+    machine = target.machine
+    traffic = np.zeros((machine.core_count, machine.core_count), np.int64)
+    homes = [
+        replica_cores[np.arange(batch.lane_count) % batch.replica_count]
+        for batch, replica_cores in zip(batches, cores, strict=True)
+    ]
+    for lanes, home, reader in zip(lane_batches(batches), homes, batches, strict=True):
+        for read, value in zip(lanes.reads, reader.inputs, strict=True):
+            if read.producer is not None:
+                rows = read.window.rows_of(np.arange(lanes.lanes))
+                inside = rows != OUTSIDE
+                here = np.broadcast_to(home[:, None], rows.shape)[inside]
+                pairs = np.unique(np.stack((rows[inside], here), axis=1), axis=0)
+                np.add.at(traffic, (homes[read.producer][pairs[:, 0]], pairs[:, 1]), row_bytes(value, target))
+    place = place_cores(traffic, machine.hops)
+    return [place[replica_cores] for replica_cores in cores]
 
 
 def _number_tasks(batches: Sequence[BatchOp], runs_per_replica: int) -> list[Ints]:

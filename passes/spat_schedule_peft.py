@@ -15,7 +15,7 @@ from ..dialects.location import node_name
 from ..dialects.spat import ComputeBatchOp
 from ..dialects.tile import ArrayAttr
 from ..lowering.lane_cost import batch_arrays
-from ..lowering.lane_tasks import place_replicas, spread_vector_batches, timed_batches
+from ..lowering.lane_tasks import place_on_mesh, place_replicas, spread_vector_batches, timed_batches
 from ..lowering.schedule_memory import estimated_peaks
 from ..lowering.target import Target, target_of
 from ..support.diagnostics import TileError
@@ -41,6 +41,11 @@ class SpatSchedulePeftPass(ModulePass):
     lead: int = 0
     """Rows that a batch may be ahead of its slowest reader; 0 for as many as memory allows."""
 
+    def __post_init__(self) -> None:
+        for name, value, least in (("runs-per-replica", self.runs_per_replica, 1), ("lead", self.lead, 0)):
+            if value < least:
+                raise ValueError(f"{name} is {value}, at least {least} expected")
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
         batches = [inner for inner in op.walk() if isinstance(inner, ComputeBatchOp)]
@@ -49,6 +54,7 @@ class SpatSchedulePeftPass(ModulePass):
         spread_vector_batches(batches, target)
         try:
             cores = place_replicas(batches, target, self.runs_per_replica)
+            cores = place_on_mesh(batches, cores, target)
         except InfeasibleError as error:
             raise _too_small(batches, target) from error
         timed = timed_batches(batches, cores, target)
