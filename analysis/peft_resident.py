@@ -3,7 +3,8 @@
 A *group* is one replica of one part of a layer; its tasks are runs of lanes. The first task of a group that is
 scheduled chooses the core, by least EFT + OCT as in plain PEFT (:mod:`.peft`); from then on every other core is
 infeasible for the group. The tasks that a core's groups have still to run count as if they came first: they are bound
-to it. Among equal cores, the one that holds fewest groups is taken. A choice that would leave no room for the groups still to come is passed over.
+to it. Among equal cores, the one that holds fewest groups is taken. A choice that would leave no room for the groups
+still to come is passed over.
 """
 
 from __future__ import annotations
