@@ -52,6 +52,7 @@ class _Body:
 
 def _bufferize_program(program: pim.ProgramOp, target: Target) -> int:
     ops = list(program.body.block.ops)
+    _check_form(ops)
     roots = _roots(ops)
     rows = _collect_rows(ops, roots)
     bodies = {op: bufferize_body(op, target) for op in ops if isinstance(op, pim.CoreBatchOp)}
@@ -67,6 +68,17 @@ def _bufferize_program(program: pim.ProgramOp, target: Target) -> int:
         op.detach()
         op.drop_all_references()
     return sum(body.copies for body in bodies.values())
+
+
+def _check_form(ops: Sequence[Operation]) -> None:
+    """Raises a TileError for what is on buffers already, and for what reads an input where it stands."""
+    for op in ops:
+        where = f"node '{node_name(op) or op.name}'"
+        if isinstance(op, pim.RowsOp | pim.ConstantRowsOp) or (isinstance(op, pim.CoreBatchOp) and op.outs):
+            raise TileError(where, "it is on buffers already", "run pim-bufferize once")
+        read = op.inputs if isinstance(op, pim.CoreBatchOp) else [op.source] if isinstance(op, pim.TransferOp) else []
+        if any(isinstance(value.owner, pim.InputOp) for value in read):
+            raise TileError(where, "it reads an input that no core loads", "add a pim.load")
 
 
 def _roots(ops: Sequence[Operation]) -> dict[SSAValue, SSAValue]:

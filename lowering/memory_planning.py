@@ -73,6 +73,8 @@ class _Planner:
 
     def run(self) -> int:
         for op in self._program.body.block.ops:
+            self._target.require_cores(op, _cores_of(op))
+        for op in self._program.body.block.ops:
             match op:
                 case pim.RowsOp():
                     self._request_ring(op)
@@ -240,6 +242,19 @@ def check_lanes(program: pim.ProgramOp) -> None:
         raise TileError(
             f"core {core[at]}", f"lanes of {names} share step {first[at + 1]}", "schedule with spat-schedule-peft"
         )
+
+
+def _cores_of(op: Operation) -> Ints:
+    """The cores that an op names."""
+    match op:
+        case pim.CoreBatchOp():
+            return op.lane_cores
+        case pim.LoadOp():
+            return op.rows.array[:, 1]
+        case pim.TransferOp():
+            return op.messages.array[:, 1:3]
+        case _:
+            return np.zeros(0, np.int64)
 
 
 def _last_lanes(batch: pim.CoreBatchOp) -> list[tuple[int, int]]:

@@ -35,11 +35,13 @@ def row_instances(rows: pim.RowsOp) -> Instances:
     """Collects all uses of a buffer of rows. Raises TileError if a core reads a row that it never gets."""
     brought: list[Ints] = []
     read: list[Ints] = []
+    begun: list[Ints] = []
     for use in rows.result.uses:
         match use.operation:
             case pim.CoreBatchOp() as batch:
                 if use.index < len(batch.inputs):
-                    read.append(_window_reads(batch, use.index))
+                    read.append(_window_reads(batch, use.index, batch.last_steps))
+                    begun.append(_window_reads(batch, use.index, batch.steps.array))
                 else:
                     lanes = np.arange(batch.lane_count)
                     brought.append(_events(lanes, batch.lane_cores, batch.steps.array, Phase.COMPUTE))
@@ -55,7 +57,7 @@ def row_instances(rows: pim.RowsOp) -> Instances:
                 pass  # the lane that computes the row stores it
             case op:
                 raise AssertionError(f"{op.name} uses rows")
-    return _merge(rows, _joined(brought), _joined(read))
+    return _merge(rows, _joined(brought), _joined(read), _joined(begun))
 
 
 def producer_of(rows: pim.RowsOp) -> pim.CoreBatchOp | None:
@@ -67,7 +69,8 @@ def producer_of(rows: pim.RowsOp) -> pim.CoreBatchOp | None:
     return None
 
 
-def _merge(rows: pim.RowsOp, brought: Ints, read: Ints) -> Instances:
+def _merge(rows: pim.RowsOp, brought: Ints, read: Ints, begun: Ints) -> Instances:
+    """``read`` are the last moments of reads, ``begun`` the first ones of those that take several steps."""
     height = pim.shape_of(rows.result)[0]
     place, first = _extreme(brought, height, largest=False)
     reader, last_read = _extreme(read, height, largest=True)
@@ -77,6 +80,13 @@ def _merge(rows: pim.RowsOp, brought: Ints, read: Ints) -> Instances:
         core, row = divmod(int(reader[~known][0]), height)
         raise TileError(
             f"node '{node_name(rows)}'", f"core {core} reads row {row}, which it never gets", "mend the transfers"
+        )
+    starter, first_read = _extreme(np.concatenate((read, begun)), height, largest=False)
+    early = first_read < first[position]
+    if early.any():
+        core, row = divmod(int(starter[early][0]), height)
+        raise TileError(
+            f"node '{node_name(rows)}'", f"core {core} reads row {row} before it gets it", "mend the schedule"
         )
     last = first.copy()
     np.maximum.at(last, position, last_read)
@@ -98,11 +108,11 @@ def _extreme(events: Ints, height: int, largest: bool) -> tuple[Ints, Ints]:
     return place[boundary], key[boundary]
 
 
-def _window_reads(batch: pim.CoreBatchOp, index: int) -> Ints:
+def _window_reads(batch: pim.CoreBatchOp, index: int, steps: Ints) -> Ints:
     rows = batch.input_rows(index)
     inside = rows != OUTSIDE
     core = np.broadcast_to(batch.lane_cores[:, None], rows.shape)[inside]
-    step = np.broadcast_to(batch.last_steps[:, None], rows.shape)[inside]
+    step = np.broadcast_to(steps[:, None], rows.shape)[inside]
     return _events(rows[inside], core, step, Phase.COMPUTE)
 
 

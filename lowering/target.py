@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import Operation
 
 from ..analysis.machine import Machine, Precision
+from ..dialects.location import node_name
 from ..support.diagnostics import TileError
 
 
@@ -25,6 +30,23 @@ class Target:
     def array_columns(self) -> int:
         """Columns of weights of one array."""
         return self.machine.array_cols_at(self.precision.weight_bits)
+
+    def require_cores(self, op: Operation, cores: NDArray[np.integer[Any]]) -> None:
+        """Raises a TileError if the op uses a core that the machine does not have."""
+        if cores.size and cores.max() >= self.machine.core_count:
+            raise TileError(
+                f"node '{node_name(op) or op.name}'",
+                f"it is on core {cores.max()} of a machine with {self.machine.core_count}",
+                "schedule for this machine",
+            )
+
+
+LARGEST_WIDTH_BITS = 32
+
+
+def width_fault(bits: int) -> str:
+    """What is wrong with a width of weights or activations; empty if nothing is."""
+    return "" if 1 <= bits <= LARGEST_WIDTH_BITS else f"1 to {LARGEST_WIDTH_BITS} bits expected"
 
 
 def set_target(module: ModuleOp, machine: str, precision: Precision) -> Target:
@@ -49,4 +71,6 @@ def target_of(module: ModuleOp) -> Target:
         if value is not None and not isinstance(value, IntegerAttr):
             raise TileError("module", f"attribute {name} is {value}", "an integer is expected")
         bits.append(8 if value is None else value.value.data)
+        if fault := width_fault(bits[-1]):
+            raise TileError("module", f"attribute {name} is {bits[-1]}", fault)
     return Target(Machine.load(machine.data), Precision(bits[0], bits[1], bits[1]))

@@ -13,7 +13,7 @@ from ..analysis.machine import Precision
 from ..lowering.allocation import allocate_layers
 from ..lowering.onnx_to_spat.context import LayerDemand, LayerMapping
 from ..lowering.onnx_to_spat.convert import convert_module
-from ..lowering.target import set_target
+from ..lowering.target import set_target, width_fault
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ class ConvertOnnxToSpatPass(ModulePass):
     activation_bits: int = 8
     replicate: bool = True
     """Whether layers may have several replicas and more parts than they need."""
+
+    def __post_init__(self) -> None:
+        for name, bits in (("weight-bits", self.weight_bits), ("activation-bits", self.activation_bits)):
+            if fault := width_fault(bits):
+                raise ValueError(f"{name} is {bits}, {fault}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         precision = Precision(self.weight_bits, self.activation_bits, self.activation_bits)

@@ -41,7 +41,11 @@ class SpatRealizeCommunicationPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         tables: list[Ints] = []
         sizes: list[int] = []
-        model = TransferModel(target_of(op))
+        target = target_of(op)
+        model = TransferModel(target)
+        for batch in op.walk():
+            if isinstance(batch, ScheduledComputeBatchOp):
+                target.require_cores(batch, batch.cores.array)
         for deferred in [inner for inner in op.walk() if isinstance(inner, DeferredCommunicationOp)]:
             producer = deferred.source.owner
             if isinstance(producer, ScheduledComputeBatchOp):

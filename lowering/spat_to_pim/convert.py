@@ -110,12 +110,11 @@ class _Conversion:
 
     def _batch(self, op: spat.ScheduledComputeBatchOp) -> None:
         body = lower_body(op)
+        self.target.require_cores(op, op.cores.array)
         cores = [int(core) for core in op.cores.array]
-        if max(cores) >= self.target.machine.core_count:
+        if any(isinstance(value.owner, spat.InputOp) for value in op.inputs):
             raise TileError(
-                f"node '{node_name(op)}'",
-                f"it is on core {max(cores)} of a machine with {self.target.machine.core_count}",
-                "schedule for this machine",
+                f"node '{node_name(op)}'", "it reads an input that no core loads", "run spat-defer-communication first"
             )
         layer = node_name(op).partition("+")[0]
         for issue in body.issues:

@@ -1,0 +1,40 @@
+// RUN: not tile-opt %s -p 'convert-onnx-to-spat{machine=tiny4}' --split-input-file 2>&1 | filecheck %s
+// RUN: not tile-opt %s -p 'convert-onnx-to-spat{machine=tiny5}' --split-input-file 2>&1 | filecheck %s --check-prefix MACHINE
+// RUN: not tile-opt %s -p 'convert-onnx-to-spat{machine=tiny4 weight-bits=0}' --split-input-file 2>&1 | filecheck %s --check-prefix WEIGHTS
+// RUN: not tile-opt %s -p 'convert-onnx-to-spat{machine=tiny4 activation-bits=33}' --split-input-file 2>&1 | filecheck %s --check-prefix ACTIVATIONS
+// MACHINE: error: machine tiny5: is neither a machine file nor a preset; presets are reference144, tiny4
+// WEIGHTS: error: {{.*}}weight-bits is 0, 1 to 32 bits expected
+// ACTIVATIONS: error: {{.*}}activation-bits is 33, 1 to 32 bits expected
+
+// Every layer that has no lowering is named.
+// CHECK: error: node 'a' (onnx.Slice): no lowering to the spat dialect exists for this op
+// CHECK: error: node 'c' (onnx.Softmax): a softmax over axis 3
+func.func @main(%x: tensor<1x2x2x2xf32>) -> tensor<1x2x1x2xf32> {
+  %a = onnx.Slice(%x) {starts = array<i64: 0>, ends = array<i64: 1>, axes = array<i64: 2>} : (tensor<1x2x2x2xf32>) -> tensor<1x2x1x2xf32> loc("a")
+  %b = onnx.Relu(%a) : (tensor<1x2x1x2xf32>) -> tensor<1x2x1x2xf32> loc("b")
+  %c = onnx.Softmax(%x) {axis = 3 : i64} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32> loc("c")
+  func.return %b : tensor<1x2x1x2xf32>
+}
+
+// -----
+
+// CHECK: error: machine 'tiny4': the layers need 64 arrays, the machine has 32 (4 cores of 8); most need: fc 64
+func.func @main(%x: tensor<1x1024xf32>) -> tensor<1x1024xf32> {
+  %w = onnx.Constant #tile.array<f32[1024, 1024] splat 0.5>
+  %y = onnx.Gemm(%x, %w) : (tensor<1x1024xf32>, tensor<1024x1024xf32>) -> tensor<1x1024xf32> loc("fc")
+  func.return %y : tensor<1x1024xf32>
+}
+
+// -----
+
+// CHECK: error: module: no function @main holds a network
+func.func @other() {
+  func.return
+}
+
+// -----
+
+// CHECK: error: input 'input0': its type is tensor<3xf32>; inputs of rank 2 and 4 are supported
+func.func @main(%x: tensor<3xf32>) {
+  func.return
+}

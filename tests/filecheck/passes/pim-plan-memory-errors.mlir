@@ -1,0 +1,81 @@
+// RUN: not tile-opt %s -p pim-plan-memory --split-input-file 2>&1 | filecheck %s
+
+// CHECK: error: module: no target machine is named
+pim.program {
+  %x = pim.input "x" shape <i64[2] [1, 2]> : tensor<1x1x2xf32>
+}
+
+// -----
+
+// CHECK: error: core 1: it needs 65600 bytes of local memory and has 65536; most is held for big (65600 bytes); use a machine with more local memory or more cores
+builtin.module attributes {tile.machine = "tiny4"} {
+  pim.program {
+    %x = pim.input "x" shape <i64[4] [1, 32, 1, 2050]> : tensor<1x2050x32xf32>
+    %rx = pim.rows pad 0, 0 slack 0 : memref<1x2050x32xf32> loc("big")
+    pim.load %x : tensor<1x2050x32xf32> rows <i64[1, 3] [0, 1, 0]> into %rx : memref<1x2050x32xf32>
+  }
+}
+
+// -----
+
+// CHECK: error: node 'rows': core 2 reads row 1, which it never gets; mend the transfers
+builtin.module attributes {tile.machine = "tiny4"} {
+  pim.program {
+    %x = pim.input "x" shape <i64[4] [1, 2, 2, 2]> : tensor<2x2x2xf32>
+    %rx = pim.rows pad 0, 0 slack 0 : memref<2x2x2xf32> loc("rows")
+    pim.load %x : tensor<2x2x2xf32> rows <i64[1, 3] [0, 2, 0]> into %rx : memref<2x2x2xf32>
+    %ry = pim.rows pad 0, 0 slack 0 : memref<2x2x2xf32>
+    pim.core_batch lanes 2 replicas 1 cores <i32[1] [2]> steps <i64[2] [0, 1]> ins(%rx : memref<2x2x2xf32>) windows [#spat.window<height 2, lanes 2>] constants() matrices() outs(%ry : memref<2x2x2xf32>) {
+    ^bb0(%rows: memref<1x2x2xf32>, %out: memref<2x2xf32>):
+      pim.end
+    }
+  }
+}
+
+// -----
+
+// A row that comes after its reader.
+// CHECK: error: node 'rows': core 2 reads row 0 before it gets it; mend the schedule
+builtin.module attributes {tile.machine = "tiny4"} {
+  pim.program {
+    %x = pim.input "x" shape <i64[4] [1, 2, 1, 2]> : tensor<1x2x2xf32>
+    %rx = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32> loc("rows")
+    pim.load %x : tensor<1x2x2xf32> rows <i64[1, 3] [0, 2, 7]> into %rx : memref<1x2x2xf32>
+    %ry = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
+    pim.core_batch lanes 1 replicas 1 cores <i32[1] [2]> steps <i64[1] [0]> ins(%rx : memref<1x2x2xf32>) windows [#spat.window<height 1, lanes 1>] constants() matrices() outs(%ry : memref<1x2x2xf32>) {
+    ^bb0(%rows: memref<1x2x2xf32>, %out: memref<2x2xf32>):
+      pim.end
+    }
+  }
+}
+
+// -----
+
+// CHECK: error: node 'layer': it is on core 4 of a machine with 4; schedule for this machine
+builtin.module attributes {tile.machine = "tiny4"} {
+  pim.program {
+    %ry = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
+    pim.core_batch lanes 1 replicas 1 cores <i32[1] [4]> steps <i64[1] [0]> ins() windows [] constants() matrices() outs(%ry : memref<1x2x2xf32>) {
+    ^bb0(%out: memref<2x2xf32>):
+      pim.end
+    } loc("layer")
+  }
+}
+
+// -----
+
+// CHECK: error: core 1: lanes of 'a' and 'b' share step 3; schedule with spat-schedule-peft
+builtin.module attributes {tile.machine = "tiny4"} {
+  pim.program {
+    %ry = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
+    %rz = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
+    pim.core_batch lanes 1 replicas 1 cores <i32[1] [1]> steps <i64[1] [0]> span 4 ins() windows [] constants() matrices() outs(%ry : memref<1x2x2xf32>) {
+    ^bb0(%out: memref<2x2xf32>):
+      pim.end
+    } loc("a")
+    pim.core_batch lanes 1 replicas 1 cores <i32[1] [1]> steps <i64[1] [3]> ins() windows [] constants() matrices() outs(%rz : memref<1x2x2xf32>) {
+    ^bb0(%out: memref<2x2xf32>):
+      pim.end
+    } loc("b")
+  }
+}
