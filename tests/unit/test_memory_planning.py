@@ -1,0 +1,226 @@
+"""Memory plans, replayed: whatever lives at the same time on a core lies apart, and every read finds its row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, count
+
+import numpy as np
+import pytest
+from compilation import lower
+from odd_models import MODELS, build
+from tilec.dialects import pim
+from tilec.lowering.event_order import PROLOGUE, Phase, event_key
+from tilec.lowering.target import target_of
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+NAMES = [
+    "three images, pool", "three images, flatten", "dilation", "asymmetric stride and pads", "many slices",
+    "large pads", "depthwise", "max pool, ceil and pads", "average pool, pads", "global average", "squeeze and excite",
+    "shuffle, residual", "concat, grouped", "concat of the same", "two outputs", "output used inside", "constant map",
+    "perceptron, four rows", "softmax of a map", "normalization, beta 3/4", "stride over kernel, one row unread",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Life:
+    """Bytes of a core that hold something from one event to another, both included."""
+
+    core: int
+    address: int
+    size: int
+    first: int
+    last: int
+    what: str
+
+    def meets(self, other: Life) -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+    def overlaps(self, other: Life) -> bool:
+        return self.address < other.address + other.size and other.address < self.address + self.size
+
+
+def key(step: int, phase: Phase) -> int:
+    return int(event_key(np.array([step]), phase)[0])
+
+
+class Replay:
+    """Collects from the ops, lane by lane, what is brought where and when, and when it is read."""
+
+    def __init__(self, program: pim.ProgramOp, element_bytes: int) -> None:
+        self.ops = list(program.body.block.ops)
+        self.program = program
+        self.bytes = element_bytes
+        self.outputs = [value for op in self.ops if isinstance(op, pim.OutputOp) for value in op.values]
+        self.batches = [op for op in self.ops if isinstance(op, pim.CoreBatchOp)]
+
+    def events(self, rows: pim.RowsOp) -> Iterator[tuple[str, int, int, int]]:
+        """What happens to rows: whether they are brought or read, the core, the row, the key."""
+        for op in self.ops:
+            match op:
+                case pim.LoadOp() if op.dest is rows.result:
+                    for row, core, step in op.rows.array.tolist():
+                        yield "brought", core, row, key(step, Phase.LOAD)
+                case pim.TransferOp() if op.source is rows.result:
+                    for row, source, target, step in op.messages.array.tolist():
+                        yield "read", source, row, key(step, Phase.MESSAGE)
+                        yield "brought", target, row, key(step, Phase.MESSAGE)
+                case pim.CoreBatchOp():
+                    yield from self._batch_events(op, rows)
+                case _:
+                    pass
+
+    def _batch_events(self, batch: pim.CoreBatchOp, rows: pim.RowsOp) -> Iterator[tuple[str, int, int, int]]:
+        for lane, core in enumerate(batch.lane_cores.tolist()):
+            begin, end = int(batch.steps.array[lane]), int(batch.last_steps[lane])
+            for index, value in enumerate(batch.inputs):
+                if value is rows.result:
+                    for row in batch.input_rows(index)[lane].tolist():
+                        if row >= 0:
+                            yield "read", core, row, key(begin, Phase.COMPUTE)
+                            yield "read", core, row, key(end, Phase.COMPUTE)
+            if rows.result in batch.outs:
+                yield "brought", core, lane, key(begin, Phase.COMPUTE)
+                stored = Phase.STORE if rows.result in self.outputs else Phase.COMPUTE
+                yield "read", core, lane, key(end, stored)
+
+    def row_lives(self, rows: pim.RowsOp) -> list[Life]:
+        """One life for each instance of a row; fails if a row is read before it is there or where it has no place."""
+        brought: dict[tuple[int, int], int] = {}
+        last: dict[tuple[int, int], int] = {}
+        events = list(self.events(rows))
+        for kind, core, row, moment in events:
+            if kind == "brought":
+                brought[core, row] = min(moment, brought.get((core, row), moment))
+        for kind, core, row, moment in events:
+            assert (core, row) in brought, f"core {core} has no row {row}"
+            assert kind == "brought" or brought[core, row] <= moment, f"row {row} is read before it comes"
+            last[core, row] = max(moment, last.get((core, row), moment))
+        assert rows.instances is not None
+        places = {(core, row): address for core, row, address in rows.instances.array.tolist()}
+        assert places.keys() == brought.keys()
+        _, columns, channels = pim.shape_of(rows.result)
+        size = ((sum(rows.pads) + columns) * channels + rows.slack.value.data) * self.bytes
+        return [
+            Life(core, places[core, row], size, brought[core, row], last[core, row], f"row {row}")
+            for core, row in sorted(brought)
+        ]
+
+    def constant_lives(self, rows: pim.ConstantRowsOp) -> Iterator[Life]:
+        assert rows.instances is not None
+        size = int(np.prod(pim.shape_of(rows.result))) * self.bytes
+        for core, address in rows.instances.array.tolist():
+            moments = [
+                key(int(batch.last_steps[lane]), Phase.COMPUTE)
+                for batch in self.batches
+                if rows.result in (*batch.inputs, *batch.constants)
+                for lane in np.flatnonzero(batch.lane_cores == core)
+            ]
+            yield Life(core, address, size, PROLOGUE, max(moments), "constant")
+
+    def tile_lives(self, batch: pim.CoreBatchOp) -> Iterator[Life]:
+        """Of the tiles of a body, on each core, during each of its lanes."""
+        for lane, core in enumerate(batch.lane_cores.tolist()):
+            for alloc in batch.block.ops:
+                if isinstance(alloc, pim.AllocOp):
+                    assert alloc.addresses is not None
+                    address = dict(alloc.addresses.array.tolist())[core]
+                    size = (int(np.prod(pim.shape_of(alloc.result))) + alloc.slack.value.data) * self.bytes
+                    first = key(int(batch.steps.array[lane]), Phase.COMPUTE)
+                    last = key(int(batch.last_steps[lane]), Phase.COMPUTE)
+                    yield Life(core, address, size, first, last, "tile")
+
+    def zero_lives(self) -> Iterator[Life]:
+        if self.program.zeros is None:
+            return
+        for core, address, size in self.program.zeros.array.tolist():
+            moments = [
+                key(int(batch.last_steps[lane]), Phase.COMPUTE)
+                for batch in self.batches
+                for index in range(len(batch.inputs))
+                for lane in np.flatnonzero(batch.lane_cores == core)
+                if (batch.input_rows(index)[lane] < 0).any()
+            ]
+            yield Life(core, address, size, PROLOGUE, max(moments), "zeros")
+
+
+def check_apart(lives: list[Life]) -> None:
+    for one, other in combinations(lives, 2):
+        if one.core == other.core and one.meets(other):
+            assert not one.overlaps(other), f"{one} and {other}"
+
+
+def check_tiles(batch: pim.CoreBatchOp, element_bytes: int) -> None:
+    """Tiles of a body that are touched around one instruction lie apart; instructions that run in turns are one."""
+    position: dict[Operation, int] = {}
+    turn = count()
+    now = next(turn)
+    repeat = 0
+    for op in batch.block.ops:
+        if isinstance(op, pim.IssueOp):
+            if op.chained is None or op.count != repeat:
+                now, repeat = next(turn), op.count
+            position[op] = now
+    lives: list[Life] = []
+    for op in batch.block.ops:
+        if isinstance(op, pim.AllocOp):
+            assert op.addresses is not None
+            users = [position[use.operation] for use in op.result.uses]
+            size = (int(np.prod(pim.shape_of(op.result))) + op.slack.value.data) * element_bytes
+            for core, address in op.addresses.array.tolist():
+                lives.append(Life(core, address, size, min(users, default=0), max(users, default=0), "tile"))
+    check_apart(lives)
+
+
+def check_plan(module: ModuleOp) -> None:
+    target = target_of(module)
+    program = next(op for op in module.walk() if isinstance(op, pim.ProgramOp))
+    replay = Replay(program, target.element_bytes)
+    # Things that are planned as one: the rows of a ring, the tiles of a frame.
+    together: list[list[Life]] = [list(replay.zero_lives())]
+    for op in replay.ops:
+        match op:
+            case pim.RowsOp():
+                lives = replay.row_lives(op)
+                check_apart(lives)
+                together.append(lives)
+            case pim.ConstantRowsOp():
+                together.append(list(replay.constant_lives(op)))
+            case pim.CoreBatchOp():
+                check_tiles(op, target.element_bytes)
+                together.append(list(replay.tile_lives(op)))
+            case _:
+                pass
+    for lives in together:
+        for life in lives:
+            assert 0 <= life.address <= life.address + life.size <= target.machine.local_memory_bytes
+            assert life.address % target.element_bytes == 0
+    for some, others in combinations(together, 2):
+        for one in some:
+            for other in others:
+                if one.core == other.core and one.meets(other):
+                    assert not one.overlaps(other), f"{one} and {other}"
+    assert program.peak_bytes is not None
+    for core, peak in enumerate(program.peak_bytes.array.tolist()):
+        assert peak == max((x.address + x.size for lives in together for x in lives if x.core == core), default=0)
+
+
+@pytest.mark.parametrize("machine", ["tiny4", "reference144"])
+@pytest.mark.parametrize("name", NAMES)
+def test_plan(name: str, machine: str) -> None:
+    make, shape = MODELS[name]
+    check_plan(lower(build(make, *shape), machine))
+
+
+def test_the_replay_sees_an_overlap() -> None:
+    make, shape = MODELS["squeeze and excite"]
+    module = lower(build(make, *shape), "tiny4")
+    for op in module.walk():
+        if isinstance(op, pim.RowsOp) and op.instances is not None and len(op.instances.array) > 1:
+            moved = op.instances.array.copy()
+            moved[:, 2] = moved[0, 2]
+            op.properties["instances"] = type(op.instances).get(moved)
+    with pytest.raises(AssertionError, match="Life"):
+        check_plan(module)
