@@ -31,7 +31,7 @@ SLD = OP_LIMIT
 """The code of ``sld``, which exists in streams only: the simulator takes a cycle for it and sets r0 to 0."""
 
 FIELDS = (
-    *("rd", "rs1", "rs2", "imm", "len", "size", "core", "group"),
+    *("rd", "rs1", "rs2", "imm", "len", "size", "core", "group", "relu"),
     *("ibiw", "obiw", "mbiw", "event_register", "wait_value", "offset_value", "offset_select"),
 )
 """The numbers of an instruction. The last two stand in an object ``offset``."""
@@ -40,6 +40,7 @@ _REGISTERS = ("rd", "rs1", "rs2")
 _OFFSETS = ("offset_value", "offset_select")
 _CODES = {name: int(info.op) for name, info in BY_MNEMONIC.items()} | {"sld": SLD}
 _MOST_CORES = 1 << 16
+_GREATEST = 2.0**62
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
 
@@ -187,10 +188,10 @@ _NO_OFFSET: dict[str, int] = {}
 def _column(values: list[Any]) -> I64:
     """Integers, wrapped to 32 bits."""
     array = np.asarray(values if values else np.empty(0, np.int64))
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
         raise TypeError
     if array.dtype.kind == "f":
-        if not np.isfinite(array).all():
+        if not (np.abs(array) < _GREATEST).all():
             raise ValueError
         array = np.trunc(array)
     return ((array.astype(np.int64) + 2**31) % 2**32) - 2**31
@@ -211,7 +212,7 @@ def _first_error(lines: list[Any], source: str, core: int) -> TileError:
             return _error(source, core, row, f"offset is {_shown(offset)}, not an object")
         for key in FIELDS:
             value = cast("dict[str, Any]", offset if key in _OFFSETS else fields).get(key, 0)
-            if not isinstance(value, int | float) or not math.isfinite(value) or abs(value) >= 2**63:
+            if not isinstance(value, int | float) or not math.isfinite(value) or abs(value) >= _GREATEST:
                 return _error(source, core, row, f"{key} is {_shown(value)}, not a number")
     raise AssertionError(f"core {core} of {source} was refused for no reason")
 

@@ -49,3 +49,8 @@ def golden_case(name: str) -> GoldenCase:
     program = parse_program_json(json.dumps(content["program"]).encode(), name)
     machine = Machine.from_json(content["machine"], content["network"], name, strict=False)
     return GoldenCase(name, program, machine, expected)
+
+
+def machine_content(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The content of a case's machine file and of its network file."""
+    return _archive()[name]["machine"], _archive()[name]["network"]

@@ -31,7 +31,7 @@ from .simulate import Run
 from .stream import IS_SCALAR
 
 I64 = npt.NDArray[np.int64]
-F64 = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 _SPENT_ON = {
     Kind.BUBBLE: SCALAR_TIME,
@@ -49,8 +49,9 @@ def evaluate(run: Run) -> TimingResult:
 
 @dataclass(frozen=True, eq=False)
 class _Executions:
-    """Per instruction: how often it began, came to its second memory access, and how long it was the one in flight."""
+    """Per instruction: whether it was folded, how often it began and came to its second memory access, and its time."""
 
+    folded: Mask
     first: I64
     second: I64
     folded_ps: I64
@@ -112,7 +113,7 @@ class _Evaluation:
         flight = np.where(folded, (cycles - 1) * self.period, 0)
         waiting = np.where(self.kind == Kind.MATRIX, 3, 2)
         busy = np.where(folded & (self.kind != Kind.BUBBLE), (cycles - waiting) * self.period, 0)
-        executions = _Executions(first, second, first * flight, first * busy)
+        executions = _Executions(folded, first, second, first * flight, first * busy)
         if run.cut and run.elements.gap.any():
             for core in range(run.facts.cores):
                 self._add_unfinished_gap(core, executions)
@@ -225,7 +226,7 @@ class _Evaluation:
         by_kind = np.bincount(self.kind[rows], self.executions.folded_busy_ps[rows], len(Kind)).astype(np.int64)
         matrix = int(by_kind[Kind.MATRIX])
         active = end - int(state.groups_since[core]) if state.groups_active[core] else 0
-        folded = np.isin(np.arange(rows.start, rows.stop), run.elements.row, invert=True)
+        folded = self.executions.folded[rows]
         local = (
             self.executions.first[rows] * run.costs.first_ps[rows]
             + self.executions.second[rows] * run.costs.second_ps[rows]

@@ -14,7 +14,7 @@ from ...codegen.isa import SCALAR_OPS, Op
 from ...codegen.json_reader import SLD, JsonProgram
 from ...codegen.registers import register_values
 from ...support.diagnostics import TileError
-from .compiled import WORTH_COMPILING, can_compile, compiled_loop
+from .compiled import WORTH_COMPILING, can_compile, run_compiled
 from .costs import Costs, FlitTable, costs_of, flit_table, network_ends, picoseconds
 from .elements import Elements, Folding, elements_of
 from .kernel import EVENTS, FIRST_GROUP, NEVER, PORT, REGISTERS, SPENT, Code, Facts, State, run
@@ -26,6 +26,7 @@ I64 = npt.NDArray[np.int64]
 
 MOST_ENTRIES = 1 << 16
 """More entries than this a reorder buffer is not given; no program here has so many instructions in flight."""
+_USUAL_ROUNDS = 10
 _EVALUATED = (
     "inst_fetch_dynamic_power",
     "inst_decode_dynamic_power",
@@ -36,6 +37,7 @@ _EVALUATED = (
 )
 _ONE_SOURCE = op_mask(Op.SADDI, Op.SMULI)
 _TWO_SOURCES = op_mask(Op.SADD, Op.SSUB, Op.SMUL)
+_WITH_IMMEDIATE = op_mask(*SCALAR_OPS)
 _DOUBLE = op_mask(Op.LD, Op.ST, SLD)
 
 
@@ -94,13 +96,16 @@ def run_program(program: Program | JsonProgram, machine: Machine, options: Timin
     flits = flit_table(stream, machine, quirks)
     compiles = options.compiles
     if compiles is None:
-        compiles = len(elements.row) >= WORTH_COMPILING and can_compile()
+        least = WORTH_COMPILING // _USUAL_ROUNDS if options.looped else WORTH_COMPILING
+        compiles = len(elements.row) >= least and can_compile()
     code = _code(stream, machine, quirks, costs, elements, flits, facts, passes)
     state = _state(facts, len(elements.row), compiles)
     limit = NEVER if options.sim_time_ns is None else int(picoseconds(options.sim_time_ns))
     limit += 0 if quirks.last_instant_lost else 1
-    loop = compiled_loop() if compiles else run
-    cut = loop(facts, code if compiles else _listed(code), state, limit)
+    if compiles:
+        cut, state = run_compiled(facts, code, state, limit)
+    else:
+        cut = run(facts, _listed(code), state, limit)
     return Run(machine, options, stream, costs, elements, facts, code, state, passes, limit, bool(cut))
 
 
@@ -161,6 +166,7 @@ def _code(
             return np.full(3 * len(row) if facts.interprets else 1, NO_RANGE, np.int64)
         return np.stack([getattr(part, name)[row] for part in parts], axis=1).reshape(-1)
 
+    decoded = row if facts.interprets else row[:0]
     reply = np.zeros(len(row), np.int64) if quirks.free_load_reply else _replies(stream, machine, row)
     return Code(
         first=_list(elements.core_start),
@@ -182,12 +188,12 @@ def _code(
         global_pj=_list(costs.global_pj[row]),
         flit_ps=_list(flits.ps),
         flit_pj=_list(flits.pj),
-        op=_list(stream.op[row]),
-        rd=_list(stream.rd[row]),
-        rs1=_list(stream.rs1[row]),
-        rs2=_list(stream.rs2[row]),
-        imm=_list(stream.imm[row]),
-        double=_list(_DOUBLE[stream.op[row]].astype(np.int64)),
+        op=_list(stream.op[decoded]),
+        rd=_list(stream.rd[decoded]),
+        rs1=_list(stream.rs1[decoded]),
+        rs2=_list(stream.rs2[decoded]),
+        imm=_list(stream.imm[decoded]),
+        double=_list(_DOUBLE[stream.op[decoded]].astype(np.int64)),
         spans=_list(spans.reshape(-1)),
         range_register=_list(each("register")),
         range_offset=_list(each("offset")),
@@ -240,7 +246,7 @@ def _scalar_columns(stream: Stream, span: slice) -> Columns:
     """What determines the registers. ``sld`` is what it does: a 0 into r0."""
     op = stream.op[span]
     is_sld = op == SLD
-    imm = np.where(np.isin(op, list(SCALAR_OPS)), stream.imm[span], 0)
+    imm = np.where(_WITH_IMMEDIATE[op], stream.imm[span], 0)
     return Columns.of(
         np.where(is_sld, Op.SLDI, op),
         rd=np.where(is_sld, 0, stream.rd[span]),

@@ -1,0 +1,223 @@
+"""What the clock says of small programs that one can follow by hand, quirk by quirk, and what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from tilec.analysis.machine import Machine
+from tilec.codegen.json_reader import JsonProgram, parse_program_json
+from tilec.simulators.timing import SPENDINGS, Quirks, TimingOptions, TimingResult, simulate
+from tilec.support.diagnostics import TileError
+
+from tests.timing_oracle import Chip
+
+MACHINE = Machine.load("tiny4")
+SETBW = {"op": "setbw", "ibiw": 8, "obiw": 8}
+ADD = {"op": "vvadd", "rd": 1, "rs1": 2, "rs2": 3, "len": 64}
+FILL = {"op": "lldi", "rd": 9, "len": 64}
+MVM = {"op": "mvmul", "rd": 4, "rs1": 5, "mbiw": 8, "group": 0}
+
+
+def machine(rob_size: int = 1, period: float = 1.0, **memory: Any) -> Machine:
+    chip = MACHINE.architecture.chip_config
+    local = dataclasses.replace(chip.core_config.local_memory_config, **memory)
+    core = dataclasses.replace(chip.core_config, rob_size=rob_size, period=period, local_memory_config=local)
+    chip = dataclasses.replace(chip, core_config=core)
+    return dataclasses.replace(MACHINE, architecture=dataclasses.replace(MACHINE.architecture, chip_config=chip))
+
+
+def stream(*lists: list[dict[str, Any]], groups: int = 2) -> JsonProgram:
+    counts = {f"core{core}": [1] * groups for core in range(len(lists))}
+    content: dict[str, Any] = {"config": {"core_cnt": len(lists), "array_group_map": counts}}
+    return parse_program_json(json.dumps(content | {f"core{n}": part for n, part in enumerate(lists)}).encode(), "s")
+
+
+def registers(*addresses: int) -> list[dict[str, Any]]:
+    """r1, r2, ... at these addresses."""
+    return [{"op": "sldi", "rd": number, "imm": address} for number, address in enumerate(addresses, 1)]
+
+
+def time_of(*lists: list[dict[str, Any]], on: Machine = MACHINE, **options: Any) -> TimingResult:
+    return simulate(stream(*lists), on, TimingOptions(**options))
+
+
+# Times
+
+
+def test_a_core_with_one_instruction_in_flight_takes_the_sum_of_their_costs() -> None:
+    result = time_of([SETBW, MVM, ADD, FILL])
+    costs = MACHINE.mvm_cycles(1) + MACHINE.vector_cycles(9, 64) + MACHINE.fill_cycles(64)
+    assert result.latency_ns == 2 + 1 + int(costs)
+    assert result.finished
+
+
+def test_a_message_takes_both_cores_what_the_machine_says() -> None:
+    send, receive = {"op": "send", "rd": 1, "rs1": 1, "size": 64}, {"op": "recv", "rd": 1, "size": 64}
+    late = time_of([ADD, SETBW, ADD, {**send, "core": 1}], [{**receive, "core": 0}])
+    before = time_of([ADD, SETBW, ADD]).latency_ns
+    assert late.core_finish_ns[0] == before + MACHINE.send_cycles(0, 1, 64)
+    assert late.core_finish_ns[1] == before + MACHINE.flight_ns(0, 1, 1) + MACHINE.recv_cycles(0, 1, 64)
+
+
+def test_time_is_spent_on_waiting_for_the_partner_or_on_the_message() -> None:
+    send, receive = {"op": "send", "rd": 1, "rs1": 1, "size": 64}, {"op": "recv", "rd": 1, "size": 64}
+    result = time_of([SETBW, ADD, ADD, {**send, "core": 1}], [{**receive, "core": 0}, FILL])
+    sender, receiver = (core.spent_ns for core in result.cores)
+    assert tuple(sender) == SPENDINGS
+    assert sender["send_wait"] == 0
+    assert sender["vector"] == 2 * (MACHINE.vector_cycles(9, 64) - 1)
+    assert sender["send"] == MACHINE.send_cycles(0, 1, 64) - 1
+    assert receiver["receive_wait"] == sender["vector"] + 1 + 2
+    assert receiver["receive"] == MACHINE.flight_ns(0, 1, 1) + MACHINE.recv_cycles(0, 1, 64) - 1
+    assert result.spent_ns["finished"] > 0
+    assert sum(result.spent_ns.values()) == 2 * result.makespan_ns
+
+    result = time_of([{**send, "core": 1}], [SETBW, ADD, ADD, {**receive, "core": 0}])
+    sender, receiver = (core.spent_ns for core in result.cores)
+    assert sender["send_wait"] > 0
+    assert receiver["receive_wait"] == 0
+
+
+def test_waiting_for_global_memory_is_told_from_using_it() -> None:
+    load = [{"op": "ld", "rd": 1, "rs1": 2, "size": 256}]
+    alone, both = time_of(load), time_of(load, load)
+    queue = sum(core.spent_ns["global_queue"] for core in both.cores)
+    assert alone.spent_ns["global_queue"] == 0
+    assert queue == alone.global_memory_busy_ns
+    assert both.spent_ns["global_memory"] == 2 * alone.spent_ns["global_memory"]
+    assert both.global_memory_busy_ns == 2 * alone.global_memory_busy_ns
+
+
+def test_units_work_side_by_side_if_several_instructions_may_be_in_flight() -> None:
+    lines = [SETBW, *registers(1000, 3000, 5000, 20000, 30000, 40000), MVM, {**MVM, "group": 1, "rd": 6}]
+    serial, parallel = time_of(lines), time_of(lines, on=machine(rob_size=4))
+    assert parallel.latency_ns < serial.latency_ns
+    busy = parallel.cores[0].busy_ns
+    assert busy["groups"] > busy["matrix"]
+    assert serial.cores[0].busy_ns["groups"] == serial.cores[0].busy_ns["matrix"]
+
+
+@pytest.mark.parametrize("period", [20, 50, 100, 150, 200, 400])
+@pytest.mark.parametrize("first", [8, 16, 32, 64])
+def test_products_that_end_on_one_edge_leave_one_after_the_other(period: float, first: int) -> None:
+    on = machine(rob_size=8, period=period, write_latency_cycle=0)
+    lines = [{**SETBW, "ibiw": first}, MVM, SETBW, {**MVM, "group": 1, "rd": 7}, {**MVM, "rd": 8}, FILL]
+    lines = [*registers(1000, 3000, 5000, 20000, 30000, 40000, 50000, 60000, 70000), *lines]
+    result = simulate(stream(lines), on)
+    (expected,) = Chip(on, [lines], [[1, 1]]).run(10**9)
+    assert expected is not None
+    assert result.core_finish_ns == {0: expected / 1000}
+
+
+def test_a_core_that_never_finishes_says_why() -> None:
+    receive = {"op": "recv", "rd": 1, "core": 0, "size": 8}
+    result = time_of([ADD, SETBW], [SETBW, receive], [])
+    assert result.unfinished == {0: "ends_in_scalar", 1: "blocked", 2: "empty_list"}
+    assert result.cores[1].blocked_at == "core 1, instruction 1 (recv)"
+    assert not result.finished
+    assert result.latency_ns == 0
+    assert sum(result.spent_ns.values()) == 3 * result.makespan_ns
+    assert time_of([SETBW, ADD], sim_time_ns=10).unfinished == {0: "cut_off"}
+
+
+def test_throughput_counts_rounds() -> None:
+    lines = [SETBW, ADD, ADD]
+    result = time_of(lines, lines + lines, looped=True, sim_time_ns=100_000)
+    assert result.rounds[0] > result.rounds[1] == result.sustained_rounds > 0
+    assert result.output_count == (result.rounds[0] + result.rounds[1]) / 2
+    assert result.makespan_ns == 100_000
+    whole = time_of(lines, lines + lines, looped=True, sim_time_ns=100_000, folds=False)
+    assert whole.spent_ns == result.spent_ns
+    assert whole.energy.total_pj == pytest.approx(result.energy.total_pj)
+
+
+def test_to_json_is_json() -> None:
+    content = json.loads(json.dumps(time_of([SETBW, ADD]).to_json()))
+    assert content["latency_ns"] == content["makespan_ns"]
+    assert content["cores"][0]["spent_ns"]["vector"] > 0
+    assert content["energy"]["total_pj"] == content["energy_pj"]
+
+
+# Quirks
+
+SEND = [SETBW, {"op": "send", "rd": 1, "rs1": 1, "core": 1, "size": 64}]
+RECEIVE = [{"op": "recv", "rd": 1, "core": 0, "size": 64}]
+READ = {"op": "vvadd", "rd": 7, "rs1": 6, "rs2": 6, "len": 64}
+QUIRKS: dict[str, tuple[list[list[dict[str, Any]]], Machine]] = {
+    "eightfold_array_read": ([[SETBW, MVM]], MACHINE),
+    "vector_time_in_ns": ([[SETBW, ADD]], machine(period=2)),
+    "full_length_results": ([[SETBW, {**ADD, "op": "vvdmul", "len": 640}]], MACHINE),
+    "free_load_reply": ([[{"op": "ld", "rd": 1, "rs1": 2, "size": 256}, FILL]], MACHINE),
+    "late_short_steps": ([[{**ADD, "len": 0}, SETBW, {**ADD, "len": 0}]], MACHINE),
+    "closed_ranges": ([[SETBW, *registers(0, 0, 0, 0, 0, 937, 9000, 0, 936), FILL, READ]], machine(4)),
+    "unseen_write_after_write": ([[SETBW, *registers(0, 8000, 8000, 0, 0, 0, 0, 0, 0), ADD, FILL]], machine(4)),
+    "wrong_ranges": ([[SETBW, *registers(0, 0, 0, 0, 0, 990, 9000, 0, 936), FILL, READ]], machine(4)),
+    "misread_offsets": (
+        [[SETBW, *registers(0, 0, 0, 0, 0, -2, 9000, 0, 1024), FILL, {**READ, "offset": {"offset_value": 1026}}]],
+        machine(4),
+    ),
+    "last_instant_lost": ([[SETBW, ADD]], MACHINE),
+}
+
+
+def outcome(lists: list[list[dict[str, Any]]], on: Machine, limit: float | None, quirks: Quirks) -> object:
+    result = simulate(stream(*lists), on, TimingOptions(sim_time_ns=limit, quirks=quirks))
+    return result.core_finish_ns
+
+
+@pytest.mark.parametrize("name", QUIRKS)
+def test_a_quirk_can_be_switched_off(name: str) -> None:
+    lists, on = QUIRKS[name]
+    limit = simulate(stream(*lists), on).latency_ns if name == "last_instant_lost" else None
+    off = dataclasses.replace(Quirks(), **{name: False})
+    assert outcome(lists, on, limit, Quirks()) != outcome(lists, on, limit, off)
+
+
+def test_other_quirks_can_be_switched_off() -> None:
+    scalar_end = simulate(stream([ADD, SETBW]), MACHINE, TimingOptions(quirks=Quirks(unfinished_scalar_end=False)))
+    assert scalar_end.finished
+    uneven = dataclasses.replace(MACHINE.architecture.chip_config.core_config.matrix_config, adc_count=3)
+    on = machine()
+    core = dataclasses.replace(on.architecture.chip_config.core_config, matrix_config=uneven)
+    chip = dataclasses.replace(on.architecture.chip_config, core_config=core)
+    on = dataclasses.replace(on, architecture=dataclasses.replace(on.architecture, chip_config=chip))
+    up = TimingOptions(quirks=Quirks(conversions_round_down=False))
+    assert simulate(stream([SETBW, MVM]), on, up).latency_ns > simulate(stream([SETBW, MVM]), on).latency_ns
+    far = dataclasses.replace(MACHINE.network, latency_ns=MACHINE.network.latency_ns + 0.75)
+    on = dataclasses.replace(MACHINE, network=far)
+    exact = TimingOptions(quirks=Quirks(whole_nanosecond_flights=False))
+    assert simulate(stream(SEND, RECEIVE), on, exact).latency_ns > simulate(stream(SEND, RECEIVE), on).latency_ns
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ({**MVM, "group": 7}, "names a group that the core has not"),
+        ({**MVM, "mbiw": 0}, "has no weight width"),
+        ({"op": "send", "core": 9, "size": 8}, "names a core that the program has not"),
+        ({"op": "wait", "event_register": 32}, "names an event that is not from 0 to 31"),
+        ({**ADD, "len": -1}, "has a negative length"),
+        ({"op": "st", "size": -1}, "has a negative size"),
+    ],
+)
+def test_what_crashes_the_simulator_is_an_error(line: dict[str, Any], what: str) -> None:
+    with pytest.raises(TileError, match=what):
+        time_of([SETBW, line, FILL])
+
+
+def test_a_program_of_more_cores_than_the_machine_has_is_an_error() -> None:
+    with pytest.raises(TileError, match="core 4: is not on the machine, which has 4 cores"):
+        time_of(*[[FILL]] * 5)
+
+
+def test_an_empty_list_cannot_run_in_a_loop() -> None:
+    with pytest.raises(TileError, match="has no instructions"):
+        time_of([], looped=True, sim_time_ns=100)
+    with pytest.raises(TileError, match="give a time"):
+        time_of([FILL], looped=True)
