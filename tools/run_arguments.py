@@ -12,7 +12,7 @@ from ..support.diagnostics import TileError
 from .command_line import CommandLine
 
 DESCRIPTION = """\
-Executes a package that tile-compile wrote, from the package alone, on a functional simulator of the chip.
+Executes a package that tile-compile wrote, from the package alone, on a functional simulator of the chip; or times it.
 """
 
 EPILOG = """\
@@ -22,6 +22,8 @@ examples:
   tile-run out/ --input digits.npz:x --batch --argmax       classify many samples
   tile-run out/ --input digits.npz:x --scale 1/255 --batch --labels digits.npz:y      ... and count the right ones
   tile-run out/ --random 0 --check --model model.onnx       compare with onnxruntime on random data
+  tile-run out/ --timing                                    how long it takes, and what the cores do meanwhile
+  tile-run out/ --timing --mode throughput --json           ... when every core begins again at once; all figures
 
 Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 an error in the input or a failed check,
 70 an error in tile.
@@ -49,6 +51,12 @@ class RunOptions:
     tolerance: float
     poison: bool
 
+    timing: bool
+    machine: str | None
+    other_machine: bool
+    mode: str | None
+    sim_time: float | None
+
     json: bool
     quiet: bool
     verbose: bool
@@ -57,6 +65,7 @@ class RunOptions:
 def parse_arguments(arguments: Sequence[str]) -> RunOptions:
     """The options that the arguments ask for; a TileError for what makes no sense."""
     options = RunOptions(**vars(_parser().parse(arguments)))
+    _check_timing(options)
     if options.check and options.model is None:
         raise TileError("--check", "needs the model to compare with", "add --model FILE.onnx")
     if options.model is not None and not options.check:
@@ -70,6 +79,35 @@ def parse_arguments(arguments: Sequence[str]) -> RunOptions:
     return options
 
 
+def _check_timing(options: RunOptions) -> None:
+    """Executing and timing are two things: options of the one make no sense with the other."""
+    if options.timing:
+        executing = {
+            "--input": options.inputs,
+            "--random": options.random is not None,
+            "--batch": options.batch,
+            "--scale": options.scale is not None,
+            "--output": options.output is not None,
+            "--output-dir": options.output_dir is not None,
+            "--argmax": options.argmax,
+            "--labels": options.labels is not None,
+            "--check": options.check,
+            "--poison": options.poison,
+        }
+        for name, given in executing.items():
+            if given:
+                raise TileError(name, "is not used with --timing, which executes nothing", "remove one")
+        return
+    for name, given in {
+        "--machine": options.machine is not None,
+        "--other-machine": options.other_machine,
+        "--mode": options.mode is not None,
+        "--sim-time": options.sim_time is not None,
+    }.items():
+        if given:
+            raise TileError(name, "is only used with --timing", "add --timing")
+
+
 def _parser() -> CommandLine:
     parser = CommandLine("tile-run", DESCRIPTION)
     parser.epilog = EPILOG
@@ -78,6 +116,7 @@ def _parser() -> CommandLine:
     _add_inputs(parser)
     _add_outputs(parser)
     _add_check(parser)
+    _add_timing(parser)
     parser.add_argument("--quiet", "-q", action="store_true", help="print no progress and no summary")
     parser.add_argument("--verbose", "-v", action="store_true", help="say what is done; tracebacks for errors in tile")
     return parser
@@ -126,6 +165,33 @@ def _add_check(parser: CommandLine) -> None:
     group.add_argument("--poison", action="store_true", help="memory that was never written reads as NaN, not as 0")
 
 
+def _add_timing(parser: CommandLine) -> None:
+    group = parser.add_argument_group("timing")
+    group.add_argument(
+        "--timing",
+        action="store_true",
+        help="print time and energy, as the pimsim-nn simulator has them, instead of executing on data; PACKAGE may "
+        "also be a stream for that simulator (program.json, program.json.gz)",
+    )
+    group.add_argument(
+        "--machine", metavar="NAME|FILE", help="the machine, if the package's is no preset; it must be the package's"
+    )
+    group.add_argument(
+        "--other-machine", action="store_true", help="time it even on a machine that is not the package's"
+    )
+    group.add_argument(
+        "--mode",
+        choices=("latency", "throughput"),
+        help="run every core once (the default), or begin again and again and count rounds",
+    )
+    group.add_argument(
+        "--sim-time",
+        type=_duration,
+        metavar="MS",
+        help="stop after so much simulated time (throughput: by default what the machine file says)",
+    )
+
+
 def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
@@ -141,6 +207,13 @@ def _factor(text: str) -> float:
         raise argparse.ArgumentTypeError(f"must be a number or a fraction, not {text}") from None
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"must be finite, not {text}")
+    return value
+
+
+def _duration(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 1e9:
+        raise argparse.ArgumentTypeError(f"must be more than 0 and at most 1e9, not {text}")
     return value
 
 

@@ -24,6 +24,11 @@ def _run(arguments: Sequence[str]) -> int:
 
     options = parse_arguments(arguments)
 
+    if options.timing:
+        from .run_timing import run_timing
+
+        return run_timing(options)
+
     from .run_driver import RunDriver
 
     return RunDriver(options).run()

@@ -13,6 +13,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from programs import load, package, program, store
+from tilec.analysis.machine import Machine
 from tilec.codegen.manifest import Origin
 from tilec.codegen.memory_image import TensorLayout
 from tilec.codegen.package import read_package, write_package
@@ -212,3 +213,87 @@ def test_the_wrong_model_is_refused(folder: Path, capsys: pytest.CaptureFixture[
     write_model(folder / "other.onnx", WEIGHTS * 2)
     assert run(folder, "-i", "@one.npy", "--check", "--model", "@other.onnx") == 1
     assert "is not the model that the package was compiled from (model.onnx)" in capsys.readouterr().err
+
+
+# Timing
+
+
+@pytest.fixture
+def timed(folder: Path) -> Path:
+    """The folder with the package compiled for a preset machine."""
+    machine = Machine.load("tiny4")
+    made = replace(read_package(folder / "out"), machine=Origin("tiny4", machine.digest()))
+    write_package(made, folder / "out")
+    return folder
+
+
+def test_timing_needs_neither_inputs_nor_a_machine(timed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(timed, "--timing") == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("latency ")
+    assert "1 of 1 cores finish" in out
+    assert "core 0" in out
+    assert err == ""
+
+
+def test_timing_as_json(timed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(timed, "--timing", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["machine"] == "tiny4"
+    assert found["latency_ns"] == found["cores"][0]["finish_ns"] > 0
+    assert sum(found["spent_ns"].values()) == found["makespan_ns"]
+
+
+def test_timing_in_throughput_mode(timed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(timed, "--timing", "--mode", "throughput", "--sim-time", "0.1", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["cores"][0]["rounds"] == found["sustained_rounds"] > 1
+    assert found["makespan_ns"] == 100_000
+
+
+def test_timing_a_stream_as_the_simulator_reads_it(timed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(timed, "--timing", "--json") == 0
+    package_content = json.loads(capsys.readouterr().out)
+    stream = str(timed / "out" / "program.json.gz")
+    assert main([stream, "--timing", "--machine", "tiny4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == package_content
+    assert main([stream, "--timing"]) == 1
+    assert "needs a machine" in capsys.readouterr().err
+
+
+def test_a_run_that_does_not_finish_fails_and_says_where(timed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [{"op": "sldi", "rd": 1}, {"op": "recv", "rd": 1, "core": 0, "size": 4}]
+    content = {"config": {"core_cnt": 1, "array_group_map": {}}, "core0": lines}
+    (timed / "dead.json").write_text(json.dumps(content))
+    assert main([str(timed / "dead.json"), "--timing", "--machine", "tiny4"]) == 1
+    assert "core 0: blocked at core 0, instruction 1 (recv)" in capsys.readouterr().out
+
+
+def test_timing_checks_the_machine(folder: Path, timed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(timed, "--timing", "--machine", "reference144") == 1
+    assert "is not the machine that the package was compiled for" in capsys.readouterr().err
+    assert run(timed, "--timing", "--machine", "reference144", "--other-machine") == 0
+    Machine.load("tiny4").write(timed / "mine.json")
+    assert run(timed, "--timing", "--machine", "@mine.json") == 0
+    write_package(replace(read_package(timed / "out"), machine=Origin("mine", "ab" * 32)), timed / "out")
+    capsys.readouterr()
+    assert run(timed, "--timing") == 1
+    assert "machine 'mine', which is no preset" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--timing", "--random", "0"], "--random: is not used with --timing"),
+        (["--timing", "-i", "@one.npy"], "--input: is not used with --timing"),
+        (["--mode", "latency"], "--mode: is only used with --timing"),
+        (["--sim-time", "1"], "--sim-time: is only used with --timing"),
+        (["--timing", "--sim-time", "0"], "must be more than 0"),
+        (["--timing", "--machine", "none"], "neither a machine file nor a preset"),
+    ],
+)
+def test_timing_options_that_make_no_sense(
+    timed: Path, arguments: list[str], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(timed, *arguments) == 1
+    assert what in capsys.readouterr().err

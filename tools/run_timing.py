@@ -1,0 +1,178 @@
+"""`tile-run --timing`: the time and energy of a package, or of any stream for the pimsim-nn simulator."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from pathlib import Path
+
+from ..analysis.machine import Machine
+from ..analysis.machine_file import preset_names
+from ..codegen.archive import ZIP_SUFFIX, read_archive
+from ..codegen.columns import Program
+from ..codegen.json_reader import JsonProgram, read_program_json
+from ..codegen.manifest import Origin, parse_manifest
+from ..codegen.package import MANIFEST, PROGRAM
+from ..codegen.program_file import read_program
+from ..simulators.timing import CoreTiming, TimingOptions, TimingResult, simulate
+from ..support.diagnostics import TileError
+from .run_arguments import RunOptions
+
+_CORES_SHOWN = 8
+_COLUMNS = {
+    "matrix": ("matrix",),
+    "vector": ("vector",),
+    "moves": ("local_move",),
+    "global": ("global_memory",),
+    "queue": ("global_queue",),
+    "send": ("send",),
+    "waits": ("send_wait",),
+    "recv": ("receive",),
+    "waits ": ("receive_wait",),
+    "events": ("event",),
+    "scalar": ("scalar",),
+    "done": ("finished",),
+}
+
+
+def run_timing(options: RunOptions) -> int:
+    """The exit code: 1 if a latency run does not finish on every core."""
+    program, machine = _load(options)
+    looped = options.mode == "throughput"
+    limit = options.sim_time
+    if limit is None and looped:
+        limit = machine.architecture.sim_config.sim_time
+    start = time.perf_counter()
+    result = simulate(program, machine, TimingOptions(looped, None if limit is None else limit * 1e6))
+    if options.verbose:
+        print(f"timed in {time.perf_counter() - start:.2f} s", file=sys.stderr)
+    if options.json:
+        print(json.dumps({"machine": machine.name, **result.to_json()}, indent=1))
+    elif not options.quiet:
+        print("\n".join(_report(result)))
+    return 0 if looped or result.finished else 1
+
+
+def _load(options: RunOptions) -> tuple[Program | JsonProgram, Machine]:
+    path = options.package
+    if path.is_file() and path.suffix != ZIP_SUFFIX:
+        if options.machine is None:
+            raise TileError("--timing", f"needs a machine for the stream {path}", "add --machine NAME or FILE")
+        return read_program_json(path), Machine.load(options.machine, strict=False)
+    program, origin = _read_package(path)
+    return program, _machine(origin, options)
+
+
+def _read_package(path: Path) -> tuple[Program, Origin]:
+    """The program of a package and its machine, without the weights."""
+    with read_archive(path) as archive:
+        if MANIFEST not in archive:
+            raise archive.error("", f"is no package: it has no {MANIFEST}", "name a package that tile-compile wrote")
+        manifest = parse_manifest(archive.read(MANIFEST), f"{path}/{MANIFEST}")
+        data = archive.read(PROGRAM)
+        facts = manifest.files.get(PROGRAM)
+        if facts is None or facts.sha256 != hashlib.sha256(data).hexdigest():
+            raise archive.error(PROGRAM, "does not have the content that the manifest says")
+        return read_program(data, f"{path}/{PROGRAM}"), manifest.machine
+
+
+def _machine(origin: Origin, options: RunOptions) -> Machine:
+    name = options.machine
+    if name is None:
+        if origin.name not in preset_names():
+            what = f"the package was compiled for machine '{origin.name}', which is no preset"
+            raise TileError("--timing", what, "add --machine FILE")
+        name = origin.name
+    machine = Machine.load(name, strict=False)
+    if machine.digest() != origin.sha256 and not options.other_machine:
+        what = f"is not the machine that the package was compiled for ('{origin.name}', {origin.sha256[:12]})"
+        raise TileError(f"machine {name}", what, "compile for it, or add --other-machine to time it there anyway")
+    return machine
+
+
+def _report(result: TimingResult) -> list[str]:
+    lines = [*_summary(result), "", *_core_table(result), "", *_unit_table(result), "", *_energy_table(result)]
+    return [line.rstrip() for line in lines]
+
+
+def _summary(result: TimingResult) -> list[str]:
+    cores = len(result.cores)
+    if result.looped:
+        return [
+            f"throughput {result.throughput_per_s:.6g} a second: {result.output_count:.6g} rounds, the mean of "
+            f"{cores} cores, in {_ms(result.makespan_ns)}; the slowest core makes {result.sustained_rounds}"
+        ]
+    lines = [f"latency {_ms(result.latency_ns)}, {cores - len(result.unfinished)} of {cores} cores finish"]
+    if result.makespan_ns != result.latency_ns:
+        lines.append(f"makespan {_ms(result.makespan_ns)}")
+    stuck = [core for core in result.cores if core.unfinished]
+    for core in stuck[:_CORES_SHOWN]:
+        at = f" at {core.blocked_at}" if core.blocked_at else ""
+        lines.append(f"  core {core.core}: {core.unfinished.replace('_', ' ')}{at}")
+    if len(stuck) > _CORES_SHOWN:
+        lines.append(f"  and {len(stuck) - _CORES_SHOWN} more cores")
+    return lines
+
+
+def _core_table(result: TimingResult) -> list[str]:
+    """The busiest cores and the chip, in percent of the makespan."""
+    busiest = sorted(result.cores, key=lambda core: (-_working(core), core.core))[:_CORES_SHOWN]
+    rows = [["% of makespan", *_COLUMNS]]
+    whole = result.makespan_ns * len(result.cores) or 1
+    rows.append(["all cores", *_shares(result.spent_ns, whole)])
+    rows += [[f"core {core.core}", *_shares(core.spent_ns, result.makespan_ns or 1)] for core in busiest]
+    return _table(rows)
+
+
+def _working(core: CoreTiming) -> float:
+    idle = ("send_wait", "receive_wait", "global_queue", "event", "finished")
+    return sum(time for name, time in core.spent_ns.items() if name not in idle)
+
+
+def _shares(spent: dict[str, float], whole: float) -> list[str]:
+    return [f"{100 * sum(spent[name] for name in names) / whole:.1f}" for names in _COLUMNS.values()]
+
+
+def _unit_table(result: TimingResult) -> list[str]:
+    rows = [["unit", "busy, mean", "busy, most", "core"]]
+    whole = result.makespan_ns or 1
+    for unit in ("matrix", "vector", "transfer", "local_memory", "switch"):
+        times = [core.busy_ns[unit] for core in result.cores] or [0.0]
+        most = max(range(len(times)), key=times.__getitem__)
+        name = str(result.cores[most].core) if result.cores else ""
+        shares = (100 * sum(times) / len(times) / whole, 100 * times[most] / whole)
+        rows.append([unit.replace("_", " "), *(f"{share:.1f} %" for share in shares), name])
+    rows.append(["global memory", f"{100 * result.global_memory_busy_ns / whole:.1f} %", "", ""])
+    return _table(rows)
+
+
+def _energy_table(result: TimingResult) -> list[str]:
+    energy = result.energy
+    parts = {
+        "matrix": energy.matrix_pj,
+        "vector": energy.vector_pj,
+        "local memory": energy.local_memory_pj,
+        "global memory": energy.global_memory_pj,
+        "network": energy.network_pj,
+        "front end": energy.front_end_pj,
+        "static": energy.static_pj,
+        "all": energy.total_pj,
+    }
+    rows = [["energy", "uJ", "%"]]
+    rows += [[name, f"{pj * 1e-6:.6g}", f"{100 * pj / (energy.total_pj or 1):.1f}"] for name, pj in parts.items()]
+    return _table(rows)
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    """The first column to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(text.ljust(width) if not column else text.rjust(width) for column, (text, width) in enumerate(cells))
+        for cells in (list(zip(row, widths, strict=True)) for row in rows)
+    ]
+
+
+def _ms(nanoseconds: float) -> str:
+    return f"{nanoseconds * 1e-6:.10g} ms"
