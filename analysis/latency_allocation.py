@@ -49,6 +49,22 @@ def allocate_for_latency(layers: Sequence[Layer], tails: Sequence[int], cores: i
         choices[index] = choice
 
 
+def validate_choices(layers: Sequence[Layer], choices: Sequence[Choice], cores: int) -> list[str]:
+    """Lists what is wrong with an allocation, in words. Shares nothing with the planner."""
+    found: list[str] = []
+    used = 0
+    for layer, choice in zip(layers, choices, strict=True):
+        if not 1 <= choice.replicas <= layer.rows:
+            found.append(f"{layer.name} has {choice.replicas} replicas for {layer.rows} rows")
+        if not 0 <= choice.spread < len(layer.spreads):
+            found.append(f"{layer.name} has spread {choice.spread} of {len(layer.spreads)}")
+        else:
+            used += choice.replicas * layer.spreads[choice.spread].parts
+    if used > cores:
+        found.append(f"{used} cores are dealt of {cores}")
+    return found
+
+
 def estimated_latency(layers: Sequence[Layer], tails: Sequence[int], choices: Sequence[Choice]) -> float:
     """J of the docstring, in cycles."""
     busy = np.array([layer.cycles(choice) for layer, choice in zip(layers, choices, strict=True)], np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -45,23 +46,47 @@ def vmm_arrays(op: VMMOp, target: Target) -> int:
     return -(-shape_of(op.result)[1] // target.array_columns)
 
 
-def batch_memory(batch: BatchOp, target: Target) -> int:
-    """An estimate of the bytes of local memory that one replica needs: its windows with room to receive, and what it
-    works in."""
-    held = [
-        (min(window.rows + 2, shape_of(value)[0]), *shape_of(argument)[1:])
-        for value, window, argument in zip(batch.inputs, batch.row_windows, batch.input_arguments, strict=True)
-    ]
-    return target.element_bytes * _elements(held) + working_memory(batch, target)
+@dataclass(frozen=True)
+class BatchCost:
+    """What a batch takes of the core that it runs on."""
+
+    cycles: int
+    """Of one lane, without its communication."""
+    arrays: int
+    """Of one replica."""
+    working_bytes: int
+    """An estimate for the temporary tiles and rows of zeros of a replica, and its constants."""
+    window_bytes: int
+    """Of the windows that a lane reads, with room to receive the next rows."""
 
 
-def working_memory(batch: BatchOp, target: Target) -> int:
-    """An estimate of the bytes of a replica's temporary tiles and rows of zeros, and the bytes of its constants."""
-    rows = [shape_of(out)[1:] for out in batch.outs]
-    body = lower_body(batch)
-    constants = [(columns, shape_of(value)[-1]) for value, columns in body.constants]
-    stacks = [shape_of(value) for value in body.inputs[len(batch.inputs) :]]
-    return target.element_bytes * (3 * _elements(rows) + _elements(constants) + _elements(stacks))
+class BatchCosts:
+    """The costs of batches, each computed once."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._known: dict[BatchOp, BatchCost] = {}
+
+    def of(self, batch: BatchOp) -> BatchCost:
+        if batch not in self._known:
+            self._known[batch] = self._cost(batch)
+        return self._known[batch]
+
+    def _cost(self, batch: BatchOp) -> BatchCost:
+        target, body = self.target, lower_body(batch)
+        rows = [shape_of(out)[1:] for out in batch.outs]
+        constants = [(columns, shape_of(value)[-1]) for value, columns in body.constants]
+        stacks = [shape_of(value) for value in body.inputs[len(batch.inputs) :]]
+        windows = [
+            (min(window.rows + 2, shape_of(value)[0]), *shape_of(argument)[1:])
+            for value, window, argument in zip(batch.inputs, batch.row_windows, batch.input_arguments, strict=True)
+        ]
+        return BatchCost(
+            max(1, sum(issue_cycles(op, target) for op in body.issues)),
+            batch_arrays(batch, target),
+            target.element_bytes * (3 * _elements(rows) + _elements(constants) + _elements(stacks)),
+            target.element_bytes * _elements(windows),
+        )
 
 
 def _elements(shapes: Sequence[Sequence[int]]) -> int:

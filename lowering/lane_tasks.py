@@ -16,7 +16,7 @@ from ..analysis.timeline import TimedBatch
 from ..analysis.wavefront import LaneBatch, Read, lane_steps
 from ..analysis.window import OUTSIDE
 from ..dialects.spat import BatchOp, ComputeBatchOp, shape_of
-from .lane_cost import batch_arrays, batch_memory, lane_cycles
+from .lane_cost import BatchCosts
 from .target import Target
 from .transfer_costs import TransferModel, row_bytes
 
@@ -39,14 +39,14 @@ def lane_batches(batches: Sequence[BatchOp]) -> list[LaneBatch]:
     ]
 
 
-def timed_batches(batches: Sequence[BatchOp], cores: Sequence[Ints], target: Target) -> list[TimedBatch]:
+def timed_batches(batches: Sequence[BatchOp], cores: Sequence[Ints], costs: BatchCosts) -> list[TimedBatch]:
     """The batches as the timeline sees them, with the cores of their replicas."""
-    model = TransferModel(target)
+    model = TransferModel(costs.target)
     return [
         TimedBatch(
             lanes,
             replica_cores[np.arange(batch.lane_count) % batch.replica_count],
-            max(1, lane_cycles(batch, target)),
+            costs.of(batch).cycles,
             model.of(batch.outs[0]),
             tuple(model.load_cycles(value) for value in batch.inputs),
         )
@@ -54,30 +54,31 @@ def timed_batches(batches: Sequence[BatchOp], cores: Sequence[Ints], target: Tar
     ]
 
 
-def spread_vector_batches(batches: Sequence[ComputeBatchOp], target: Target) -> None:
+def spread_vector_batches(batches: Sequence[ComputeBatchOp], costs: BatchCosts) -> None:
     """Gives batches without weights as many replicas as keep each busy for half as long as the busiest layer at most.
 
     Their lanes are bound to no core, so that this only says over how many cores they spread.
     """
-    busy = [_busy_cycles(batch, target) for batch in batches if batch.vmm_ops]
+    busy = [_busy_cycles(batch, costs) for batch in batches if batch.vmm_ops]
     limit = max(busy, default=0) // 2
     for batch in batches:
         if not batch.vmm_ops and limit:
-            work = batch.lane_count * lane_cycles(batch, target)
-            wanted = max(batch.replica_count, min(-(-work // limit), batch.lane_count, target.machine.core_count))
+            work = batch.lane_count * costs.of(batch).cycles
+            wanted = max(batch.replica_count, min(-(-work // limit), batch.lane_count, costs.target.machine.core_count))
             batch.properties["replicas"] = IntegerAttr(wanted, i64)
 
 
-def _busy_cycles(batch: ComputeBatchOp, target: Target) -> int:
+def _busy_cycles(batch: ComputeBatchOp, costs: BatchCosts) -> int:
     """Cycles of the lanes of the busiest replica."""
-    return -(-batch.lane_count // batch.replica_count) * lane_cycles(batch, target)
+    return -(-batch.lane_count // batch.replica_count) * costs.of(batch).cycles
 
 
-def place_replicas(batches: Sequence[ComputeBatchOp], target: Target, runs_per_replica: int) -> list[Ints]:
+def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts, runs_per_replica: int) -> list[Ints]:
     """The core of each replica of each batch. Raises `peft.InfeasibleError` if the weights do not fit."""
+    target = costs.target
     machine = target.machine
     tasks = _number_tasks(batches, runs_per_replica)
-    cycles = np.array([lane_cycles(batch, target) for batch in batches])
+    cycles = np.array([costs.of(batch).cycles for batch in batches])
     lanes_of_task = np.bincount(np.concatenate(tasks))
     batch_of_task = np.concatenate(
         [np.full(int(task.max() - task.min()) + 1, position) for position, task in enumerate(tasks)]
@@ -91,8 +92,8 @@ def place_replicas(batches: Sequence[ComputeBatchOp], target: Target, runs_per_r
         group[task] = first_group[position] + np.arange(batch.lane_count) % batch.replica_count
     residency = Residency(
         group,
-        np.repeat([batch_arrays(batch, target) for batch in batches], replicas),
-        np.repeat([batch_memory(batch, target) for batch in batches], replicas),
+        np.repeat([costs.of(batch).arrays for batch in batches], replicas),
+        np.repeat([costs.of(batch).working_bytes + costs.of(batch).window_bytes for batch in batches], replicas),
         machine.arrays_per_core,
         machine.local_memory_bytes,
     )

@@ -11,17 +11,17 @@ from ..analysis.message_times import most_at_once, residences
 from ..analysis.timeline import TimedBatch, Timeline
 from ..analysis.window import RowWindow
 from ..dialects.spat import BatchOp, shape_of
-from .lane_cost import working_memory
-from .target import Target
+from .lane_cost import BatchCosts
 
 Ints = NDArray[np.int64]
 
 
-def estimated_peaks(batches: Sequence[BatchOp], timed: list[TimedBatch], timeline: Timeline, target: Target) -> Ints:
+def estimated_peaks(batches: Sequence[BatchOp], timed: list[TimedBatch], timeline: Timeline, costs: BatchCosts) -> Ints:
     """[cores] bytes: as if every ring of rows, temporary tile and constant of a core were there all the time."""
+    target = costs.target
     peaks = np.zeros(target.machine.core_count, np.int64)
     for op, one, held in zip(batches, timed, residences(timed, timeline), strict=True):
-        peaks[np.unique(one.cores)] += working_memory(op, target)
+        peaks[np.unique(one.cores)] += costs.of(op).working_bytes
         pads = max((w.pad_left + w.pad_right for w in _windows_on(op)), default=0)
         _, columns, channels = shape_of(op.outs[0])
         slot = (columns + pads) * channels * target.element_bytes

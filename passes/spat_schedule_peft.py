@@ -14,7 +14,7 @@ from ..analysis.timeline import UNBOUNDED, TimedBatch, Timeline, schedule_lanes
 from ..dialects.location import node_name
 from ..dialects.spat import ComputeBatchOp
 from ..dialects.tile import ArrayAttr
-from ..lowering.lane_cost import batch_arrays
+from ..lowering.lane_cost import BatchCosts, batch_arrays
 from ..lowering.lane_tasks import place_on_mesh, place_replicas, spread_vector_batches, timed_batches
 from ..lowering.schedule_memory import estimated_peaks
 from ..lowering.target import Target, target_of
@@ -51,29 +51,30 @@ class SpatSchedulePeftPass(ModulePass):
         batches = [inner for inner in op.walk() if isinstance(inner, ComputeBatchOp)]
         if not batches:
             return
-        spread_vector_batches(batches, target)
+        costs = BatchCosts(target)
+        spread_vector_batches(batches, costs)
         try:
-            cores = place_replicas(batches, target, self.runs_per_replica)
+            cores = place_replicas(batches, costs, self.runs_per_replica)
             cores = place_on_mesh(batches, cores, target)
         except InfeasibleError as error:
             raise _too_small(batches, target) from error
-        timed = timed_batches(batches, cores, target)
-        timeline = self._timeline(batches, timed, target)
+        timed = timed_batches(batches, cores, costs)
+        timeline = self._timeline(batches, timed, costs)
         record_statistic("makespan cycles", timeline.makespan)
         for batch, batch_cores, lanes, start in zip(batches, cores, timed, timeline.start, strict=True):
             batch.properties["cores"] = ArrayAttr.get(batch_cores.astype(np.int32))
             batch.properties["steps"] = ArrayAttr.get(start)
             batch.properties["span"] = IntegerAttr(lanes.cycles, i64)
 
-    def _timeline(self, batches: list[ComputeBatchOp], timed: list[TimedBatch], target: Target) -> Timeline:
+    def _timeline(self, batches: list[ComputeBatchOp], timed: list[TimedBatch], costs: BatchCosts) -> Timeline:
         """The schedule with the given lead, or with the longest that seems to fit the local memories."""
-        capacity = target.machine.local_memory_bytes
+        machine = costs.target.machine
         leads = (self.lead,) if self.lead else LEADS
-        timeline = schedule_lanes(timed, target.machine.core_count, leads[0])
+        timeline = schedule_lanes(timed, machine.core_count, leads[0])
         for lead in leads[1:]:
-            if int(estimated_peaks(batches, timed, timeline, target).max()) <= capacity:
+            if int(estimated_peaks(batches, timed, timeline, costs).max()) <= machine.local_memory_bytes:
                 break
-            timeline = schedule_lanes(timed, target.machine.core_count, lead)
+            timeline = schedule_lanes(timed, machine.core_count, lead)
         return timeline
 
 

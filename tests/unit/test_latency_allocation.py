@@ -7,7 +7,7 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilec.analysis.latency_allocation import allocate_for_latency, estimated_latency
+from tilec.analysis.latency_allocation import allocate_for_latency, estimated_latency, validate_choices
 from tilec.analysis.replication import Choice, Layer, Spread
 
 
@@ -37,9 +37,8 @@ def test_stays_within_the_cores_and_never_loses(which: list[Layer], cores: int) 
     if choices is None:
         assert used(start, which) > cores
         return
-    assert used(choices, which) <= cores
+    assert validate_choices(which, choices, cores) == []
     assert estimated_latency(which, tails(which), choices) <= estimated_latency(which, tails(which), start)
-    assert all(choice.replicas <= layer.rows for layer, choice in zip(which, choices, strict=True))
 
 
 @settings(max_examples=60, deadline=None)
@@ -67,6 +66,13 @@ def test_spreads_where_rows_are_slow_and_replicates_where_work_is_long() -> None
     assert choices is not None
     assert choices[0] == Choice(1, 1)
     assert choices[1] == Choice(4, 0)
+
+
+def test_the_validator_sees_too_many_cores_replicas_and_spreads() -> None:
+    layer = Layer("layer", 2, 8, (Spread(2, 10, 4),))
+    assert validate_choices([layer], [Choice(2, 0)], 3) == ["4 cores are dealt of 3"]
+    assert validate_choices([layer], [Choice(3, 0)], 9) == ["layer has 3 replicas for 2 rows"]
+    assert validate_choices([layer], [Choice(1, 1)], 9) == ["layer has spread 1 of 1"]
 
 
 def test_gives_up_when_there_are_fewer_cores_than_parts() -> None:
