@@ -18,12 +18,13 @@ ARCHIVE = Path(__file__).parent / "data" / "pimsim_golden.json.xz"
 
 @dataclass(frozen=True)
 class GoldenCase:
-    """One program, its machine, and what was printed; where that is an artefact of the event heap, what is meant."""
+    """One program, its machine, what was printed, and what is expected: where the former is an artefact, another."""
 
     name: str
     program: JsonProgram
     machine: Machine
     expected: dict[str, Any]
+    printed: dict[str, Any]
 
     def options(self, **changes: Any) -> TimingOptions:
         """The run that was measured."""
@@ -48,7 +49,7 @@ def golden_case(name: str) -> GoldenCase:
     expected = content["expected"] | content["expected"].get("stable_order", {})
     program = parse_program_json(json.dumps(content["program"]).encode(), name)
     machine = Machine.from_json(content["machine"], content["network"], name, strict=False)
-    return GoldenCase(name, program, machine, expected)
+    return GoldenCase(name, program, machine, expected, content["expected"])
 
 
 def machine_content(name: str) -> tuple[dict[str, Any], dict[str, Any]]:

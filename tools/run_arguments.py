@@ -56,6 +56,7 @@ class RunOptions:
     other_machine: bool
     mode: str | None
     sim_time: float | None
+    heap_order: bool
 
     json: bool
     quiet: bool
@@ -103,6 +104,7 @@ def _check_timing(options: RunOptions) -> None:
         "--other-machine": options.other_machine,
         "--mode": options.mode is not None,
         "--sim-time": options.sim_time is not None,
+        "--heap-order": options.heap_order,
     }.items():
         if given:
             raise TileError(name, "is only used with --timing", "add --timing")
@@ -189,6 +191,11 @@ def _add_timing(parser: CommandLine) -> None:
         type=_duration,
         metavar="MS",
         help="stop after so much simulated time (throughput: by default what the machine file says)",
+    )
+    group.add_argument(
+        "--heap-order",
+        action="store_true",
+        help="order what happens at the same instant as the simulator's heap of events does: slower",
     )
 
 

@@ -29,8 +29,11 @@ BUBBLE, MATRIX, VECTOR, FILL, COPY, LOAD, STORE, SEND, RECV, SYNC, WAIT = range(
 TRANSFER_UNIT, VECTOR_UNIT, FIRST_GROUP = 0, 1, 2
 """Units of a core; from ``FIRST_GROUP`` on its array groups."""
 
-BEGIN, SECOND, STORE_DATA, SEND_READ, SEND_DATA, STORED, EVENT_DONE = range(7)
+BEGIN, SECOND, STORE_DATA, SEND_READ, SEND_DATA, STORED, EVENT_DONE, ENDED = range(8)
 """Where a unit's instruction goes on."""
+
+CLOCK, PROGRESS = -1, -2
+"""Threads of the simulator itself, which matter when its heap is modelled: the clock and the progress bar."""
 
 TAKE, ARRIVE, REPLY = range(3)
 """Where a switch goes on."""
@@ -70,6 +73,8 @@ class Facts(NamedTuple):
     younger_first: int
     sees_write_after_write: int
     repeats: int
+    progress: int
+    """0, or the time between steps of the simulator's progress bar: then its heap of events is modelled."""
 
 
 class Code(NamedTuple):
@@ -201,6 +206,9 @@ class Queues(NamedTuple):
 
     heap: list[tuple[int, int, int]]
     """Time, order, and what: of a wait the thread and whether it goes on before the clock; of an edge its argument."""
+    wait_time: list[int]
+    """The simulator's own heap, if that is modelled: of all waits, of the clock and of the progress bar."""
+    wait_thread: list[int]
     woken: list[int]
     """Threads that go on in the next round."""
     later: list[int]
@@ -218,15 +226,87 @@ def run(facts: Facts, code: Code, state: State, limit: int) -> int:
     woken, later, kinds, cores, elements, nexts = [0], [0], [0], [0], [0], [0]
     woken.pop()
     later.pop()
-    queues = Queues(heap, woken, later, kinds, cores, elements, nexts)
+    times, threads = [0], [0]
+    times.pop()
+    threads.pop()
+    queues = Queues(heap, times, threads, woken, later, kinds, cores, elements, nexts)
     state.chip[FREE_MESSAGE] = -1
     begin(facts, code, state, queues)
+    if facts.progress:
+        return run_with_heap(facts, code, state, queues, limit)
     while len(heap) > 0:
         now = heap[0][0]
         if now >= limit:
             return 1
         instant(facts, code, state, queues, now)
     return 0
+
+
+def run_with_heap(facts: Facts, code: Code, state: State, queues: Queues, limit: int) -> int:
+    """The same with the simulator's order of simultaneous events: that in which they leave its heap.
+
+    Every edge and every step of the progress bar goes through the heap, since they move what else is there.
+    """
+    times = queues.wait_time
+    insert_wait(queues, facts.progress, PROGRESS)
+    insert_wait(queues, facts.period, CLOCK)
+    while len(queues.heap) > 0 or len(times) > 2:
+        now = times[0]
+        if now >= limit:
+            return 1
+        threads = [0]
+        threads.pop()
+        while times[0] == now:
+            threads.append(extract_wait(queues))
+            if len(times) == 0:
+                break
+        ticked = 0
+        for thread in threads:
+            if thread == CLOCK:
+                ticked = 1
+                insert_wait(queues, now + facts.period, CLOCK)
+            elif thread == PROGRESS:
+                insert_wait(queues, now + facts.progress, PROGRESS)
+            else:
+                go_on(facts, code, state, queues, thread, 1 - ticked, now)
+        rest_of_instant(facts, code, state, queues, now)
+    return 0
+
+
+def insert_wait(queues: Queues, time: int, thread: int) -> None:
+    """Into the binary heap, up as far as the parents are later."""
+    times, threads = queues.wait_time, queues.wait_thread
+    times.append(time)
+    threads.append(thread)
+    place = len(times) - 1
+    while place > 0:
+        parent = (place - 1) >> 1
+        if times[parent] <= time:
+            break
+        times[place], threads[place] = times[parent], threads[parent]
+        place = parent
+    times[place], threads[place] = time, thread
+
+
+def extract_wait(queues: Queues) -> int:
+    """The heap's first thread. The last entry takes its place and sinks, to the left when both children are alike."""
+    times, threads = queues.wait_time, queues.wait_thread
+    first = threads[0]
+    time, thread = times.pop(), threads.pop()
+    count = len(times)
+    if count == 0:
+        return first
+    place = 0
+    while 2 * place + 1 < count:
+        child = 2 * place + 1
+        if child + 1 < count and times[child + 1] < times[child]:
+            child += 1
+        if times[child] >= time:
+            break
+        times[place], threads[place] = times[child], threads[child]
+        place = child
+    times[place], threads[place] = time, thread
+    return first
 
 
 def begin(facts: Facts, code: Code, state: State, queues: Queues) -> None:
@@ -257,19 +337,25 @@ def begin(facts: Facts, code: Code, state: State, queues: Queues) -> None:
 
 def instant(facts: Facts, code: Code, state: State, queues: Queues, now: int) -> None:
     """Everything that happens at one instant."""
+    heap = queues.heap
+    while len(heap) > 0 and heap[0][0] == now and heap[0][1] < EDGE:
+        _, _, what = heappop(heap)
+        go_on(facts, code, state, queues, what >> 1, what & 1, now)
+    rest_of_instant(facts, code, state, queues, now)
+
+
+def rest_of_instant(facts: Facts, code: Code, state: State, queues: Queues, now: int) -> None:
+    """The edge, and what goes on because of it and of what happened before."""
     heap, woken, later = queues.heap, queues.woken, queues.later
     at_edge = -1
     while len(heap) > 0 and heap[0][0] == now:
         _, order, what = heappop(heap)
-        if order < EDGE:
-            go_on(facts, code, state, queues, what >> 1, what & 1, now)
-        else:
-            core = (order - EDGE) >> 3
-            if core != at_edge:
-                if at_edge >= 0:
-                    settle(facts, code, state, queues, at_edge, now)
-                at_edge = core
-            edge(facts, code, state, queues, core, (order - EDGE) & 7, what, now)
+        core = (order - EDGE) >> 3
+        if core != at_edge:
+            if at_edge >= 0:
+                settle(facts, code, state, queues, at_edge, now)
+            at_edge = core
+        edge(facts, code, state, queues, core, (order - EDGE) & 7, what, now)
     if at_edge >= 0:
         settle(facts, code, state, queues, at_edge, now)
     while len(woken) > 0 or len(later) > 0:
@@ -473,7 +559,7 @@ def go_on(facts: Facts, code: Code, state: State, queues: Queues, thread: int, b
         state.receive_from[core] = -1 if unit == TRANSFER_UNIT else state.receive_from[core]
         state.seconded[element] += 1
         delay = local_memory(state, core, code.second_ps[element], now)
-        end(facts, state, queues, core, unit, end_edge(facts, now, delay, before))
+        last_wait(facts, state, queues, core, unit, delay, before, now)
     elif stage == STORE_DATA:
         put(facts, state, queues, core, GLOBAL, facts.cores, element)
         state.unit_stage[thread] = STORED
@@ -515,7 +601,7 @@ def start(facts: Facts, code: Code, state: State, queues: Queues, core: int, uni
         state.started[element] += 1
         state.seconded[element] += 1
         delay = local_memory(state, core, code.first_ps[element] + code.second_ps[element], now)
-        end(facts, state, queues, core, unit, end_edge(facts, now, delay, 0))
+        last_wait(facts, state, queues, core, unit, delay, 0, now)
     elif kind == LOAD:
         state.unit_stage[thread] = SECOND
         put(facts, state, queues, core, GLOBAL, facts.cores, element)
@@ -531,7 +617,7 @@ def start(facts: Facts, code: Code, state: State, queues: Queues, core: int, uni
         start_receiving(facts, code, state, queues, core, now)
     elif kind == SYNC:
         put(facts, state, queues, core, SIGNAL, code.peer[element], element)
-        end(facts, state, queues, core, unit, end_edge(facts, now, facts.period, 0))
+        last_wait(facts, state, queues, core, unit, facts.period, 0, now)
     else:
         event = core * EVENTS + code.event[element]
         if state.events[event] == code.value[element]:
@@ -572,9 +658,24 @@ def sleep(facts: Facts, state: State, queues: Queues, thread: int, delay: int, b
     if delay == 0:
         queues.later.append(thread)
         return
+    if facts.progress:
+        insert_wait(queues, now + delay, thread)
+        return
     early = delay > facts.period or (delay == facts.period and before == 1)
     state.chip[ORDER] += 1
     heappush(queues.heap, (now + delay, state.chip[ORDER], thread * 2 + (1 if early else 0)))
+
+
+def last_wait(
+    facts: Facts, state: State, queues: Queues, core: int, unit: int, delay: int, before: int, now: int
+) -> None:
+    """A unit's last wait: its end is known at once, unless the heap says whether it is before the clock."""
+    if facts.progress:
+        thread = core * facts.units + unit
+        state.unit_stage[thread] = ENDED
+        sleep(facts, state, queues, thread, delay, before, now)
+    else:
+        end(facts, state, queues, core, unit, end_edge(facts, now, delay, before))
 
 
 def end_edge(facts: Facts, now: int, delay: int, before: int) -> int:

@@ -11,9 +11,9 @@ class Quirks:
 
     The defaults are the simulator's behaviour. A flag that is off gives what one would expect instead.
 
-    One thing has no flag: the simulator keeps simultaneous events in a heap without tie-breaking, so that cores that
-    run in step get a few clocks that are artefacts. Here, events of one instant happen in the order in which they were
-    scheduled.
+    The exception is ``heap_order``: the simulator keeps simultaneous events in a heap without tie-breaking, so that
+    cores that run in step get clocks that are artefacts. By default, events of one instant happen here in the order in
+    which they were scheduled.
     """
 
     eightfold_array_read: bool = True
@@ -51,6 +51,9 @@ class Quirks:
     """What would happen exactly at the end of the simulated time does not."""
     energy_per_evaluation: bool = True
     """Decode and register file take energy whenever the simulator evaluates them, not once an instruction."""
+    heap_order: bool = False
+    """Simultaneous events happen in the order in which they leave the simulator's heap. Slow: every edge goes through
+    it. The result depends on ``sim_time_ns`` (by default what the machine file says), as the simulator's does."""
 
 
 SIMULATOR = Quirks()

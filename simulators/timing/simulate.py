@@ -26,6 +26,8 @@ I64 = npt.NDArray[np.int64]
 
 MOST_ENTRIES = 1 << 16
 """More entries than this a reorder buffer is not given; no program here has so many instructions in flight."""
+PROGRESS_STEPS = 10
+"""Of the simulator's progress bar; each is an entry in its heap of events."""
 _USUAL_ROUNDS = 10
 _EVALUATED = (
     "inst_fetch_dynamic_power",
@@ -88,15 +90,18 @@ def run_program(program: Program | JsonProgram, machine: Machine, options: Timin
     costs = costs_of(stream, machine, quirks)
     evaluates = any(getattr(core, name) for name in _EVALUATED)
     serial = core.rob_size == 1
+    progress = _progress_ps(machine, options)
     interprets = evaluates or (not serial and (options.looped or _overwrites_sources(stream)))
     period = int(picoseconds(core.period))
     folds = options.folds and not interprets
-    elements = elements_of(stream, costs, period, Folding(folds, serial, options.looped, passes), quirks)
-    facts = _facts(stream, machine, options, elements, interprets, period)
+    elements = elements_of(
+        stream, costs, period, Folding(folds, serial and not progress, options.looped, passes), quirks
+    )
+    facts = _facts(stream, machine, options, elements, interprets, period, progress)
     flits = flit_table(stream, machine, quirks)
     compiles = options.compiles
     if compiles is None:
-        least = WORTH_COMPILING // _USUAL_ROUNDS if options.looped else WORTH_COMPILING
+        least = WORTH_COMPILING // _USUAL_ROUNDS if options.looped or progress else WORTH_COMPILING
         compiles = len(elements.row) >= least and can_compile()
     code = _code(stream, machine, quirks, costs, elements, flits, facts, passes)
     state = _state(facts, len(elements.row), compiles)
@@ -107,6 +112,16 @@ def run_program(program: Program | JsonProgram, machine: Machine, options: Timin
     else:
         cut = run(facts, _listed(code), state, limit)
     return Run(machine, options, stream, costs, elements, facts, code, state, passes, limit, bool(cut))
+
+
+def _progress_ps(machine: Machine, options: TimingOptions) -> int:
+    """The time between steps of the simulator's progress bar, if its heap is modelled, else 0."""
+    if not options.quirks.heap_order:
+        return 0
+    total = options.sim_time_ns
+    if total is None:
+        total = machine.architecture.sim_config.sim_time * 1e6
+    return max(1, int(picoseconds(total / PROGRESS_STEPS)))
 
 
 def _check_loops(stream: Stream, options: TimingOptions) -> None:
@@ -125,7 +140,13 @@ def _overwrites_sources(stream: Stream) -> bool:
 
 
 def _facts(
-    stream: Stream, machine: Machine, options: TimingOptions, elements: Elements, interprets: bool, period: int
+    stream: Stream,
+    machine: Machine,
+    options: TimingOptions,
+    elements: Elements,
+    interprets: bool,
+    period: int,
+    progress: int,
 ) -> Facts:
     quirks = options.quirks
     most = len(elements.row) + 1 if not options.looped else MOST_ENTRIES
@@ -143,6 +164,7 @@ def _facts(
         younger_first=int(quirks.younger_unit_first),
         sees_write_after_write=int(not quirks.unseen_write_after_write),
         repeats=int(quirks.scalars_repeat),
+        progress=progress,
     )
 
 
