@@ -192,12 +192,12 @@ class _Planner:
 
     def _assign(self, plans: Sequence[MemoryPlan]) -> None:
         """Writes the addresses onto the ops, as tables in order of core."""
-        base: dict[Operation, list[tuple[int, int, int, int]]] = {}
+        base: dict[Operation, list[tuple[int, int, int, int]]] = {rows: [] for rows in self._rings}
         for core, (requests, plan) in enumerate(zip(self._requests, plans, strict=True)):
             for request, address in zip(requests, plan.address.tolist(), strict=True):
                 base.setdefault(request.owner, []).append((core, address, request.size, request.first))
         for owner, places in base.items():
-            table = np.array(places, np.int64)
+            table = np.array(places, np.int64).reshape(-1, 4)
             match owner:
                 case pim.RowsOp():
                     self._assign_rows(owner, table)
@@ -280,7 +280,7 @@ def _lifetimes(batch: pim.CoreBatchOp, allocs: Sequence[pim.AllocOp]) -> tuple[l
 def _spans(sorted_values: Ints) -> list[tuple[int, slice]]:
     """The runs of equal values in a sorted array."""
     values, starts = np.unique(sorted_values, return_index=True)
-    ends = [*starts[1:].tolist(), len(sorted_values)]
+    ends = np.append(starts[1:], len(sorted_values))[: len(starts)].tolist()
     return [
         (value, slice(start, end)) for value, start, end in zip(values.tolist(), starts.tolist(), ends, strict=True)
     ]

@@ -40,7 +40,8 @@ def _defer(producer: Operation, value: SSAValue, home: np.ndarray[tuple[int], np
     if home is not None:
         reads = reads.where(reads.core != home[reads.row])
     needs = np.stack((reads.row, reads.core), axis=1)
-    if not len(needs):
+    # An input whose readers only look beside its images is still to be known to them.
+    if not len(needs) and (home is not None or not any(use.operation.results for use in value.uses)):
         return
     record_statistic("rows needed elsewhere", len(needs))
     deferred = copy_location(producer, DeferredCommunicationOp(value, np.ascontiguousarray(needs)))

@@ -13,11 +13,13 @@ from tilec.codegen.build import build_package
 from tilec.codegen.manifest import Origin
 from tilec.codegen.package import Package
 from tilec.codegen.stream_check import check_stream
+from tilec.dialects.array_text import inline_limit
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.pipeline import build_pipeline
 from tilec.simulators.functional import FunctionalSimulator
+from tilec.tools.opt_input import Chunk, parse_chunk
 from xdsl.dialects.builtin import ModuleOp
 
 Tensors = dict[str, NDArray[Any]]
@@ -42,6 +44,16 @@ def lower(
         if after_pass is not None:
             after_pass(one.name, module)
     return module
+
+
+def module_text(module: ModuleOp) -> str:
+    """The text of a small module, all numbers in it. Property tests draw texts: they show a counterexample best."""
+    with inline_limit(1 << 20):
+        return str(module)
+
+
+def parse_module(text: str) -> ModuleOp:
+    return parse_chunk(Chunk("module", text), make_context())
 
 
 def package_of(module: ModuleOp) -> Package:

@@ -231,7 +231,7 @@ class _BodyLowering:
         right = self._operand(op.rhs)
         if right.length < length:
             right = self._spread(right, length)
-        if right.count < count and op.rhs in self._weights and self._repeated + count * length <= REPEATED_CONSTANTS:
+        elif right.count < count and op.rhs in self._weights and self._repeated + count * length <= REPEATED_CONSTANTS:
             self._repeated += count * length
             right = self._constant(op.rhs, count)
         chained = left.chained and right.chained
