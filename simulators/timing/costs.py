@@ -6,7 +6,8 @@ after; the network is asked in flits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from ...analysis.machine import Machine
 from ...codegen.isa import ONE_ELEMENT_OPS, OUTPUT_WIDTH_OPS, TWO_VECTOR_OPS, Op
 from ...support.diagnostics import TileError
 from .quirks import Quirks
-from .stream import CODE_LIMIT, IS_VECTOR, Stream, op_mask
+from .stream import CODE_LIMIT, IS_VECTOR, Stream, op_mask, selected
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
@@ -83,7 +84,18 @@ def flit_table(stream: Stream, machine: Machine, quirks: Quirks) -> FlitTable:
 
 
 def costs_of(stream: Stream, machine: Machine, quirks: Quirks) -> Costs:
-    """The costs of every instruction of a stream."""
+    """The costs of every instruction of a stream; those of scalar instructions, which are most of it, are 0."""
+    rows = stream.unit_rows
+    found = _unit_costs(selected(stream, rows), machine, quirks)
+    columns: dict[str, npt.NDArray[Any]] = {}
+    for field in fields(Costs):
+        values = getattr(found, field.name)
+        columns[field.name] = np.zeros(len(stream.op), values.dtype)
+        columns[field.name][rows] = values
+    return Costs(**columns)
+
+
+def _unit_costs(stream: Stream, machine: Machine, quirks: Quirks) -> Costs:
     core = machine.architecture.chip_config.core_config
     memory = core.local_memory_config
     op, length, size = stream.op, stream.length, stream.size

@@ -56,7 +56,7 @@ for _op, _kind in (
     (Op.WAIT, Kind.WAIT),
 ):
     _KINDS[_op] = _kind
-LOCAL_KINDS = (Kind.MATRIX, Kind.VECTOR, Kind.FILL, Kind.COPY)
+_IS_LOCAL = np.isin(np.arange(len(Kind)), (Kind.MATRIX, Kind.VECTOR, Kind.FILL, Kind.COPY))
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,9 @@ def elements_of(stream: Stream, costs: Costs, period_ps: int, folding: Folding, 
     kind = kinds_of(stream)
     cycles = np.where(IS_SCALAR[stream.op], 1, 0)
     if folding.serial:
-        cycles = np.where(np.isin(kind, LOCAL_KINDS), serial_cycles(kind, costs, period_ps, quirks), cycles)
+        rows = np.flatnonzero(_IS_LOCAL[kind])
+        asked = (costs.first_ps[rows], costs.compute_ps[rows], costs.second_ps[rows])
+        cycles[rows] = serial_cycles(kind[rows], *asked, period_ps, quirks)
     marks = _marks(stream, folding)
     keep = (cycles == 0) | (marks > 0) | (not folding.folds)
     keep[_lasts(stream, folding.passes)] = True
@@ -133,14 +135,14 @@ def _marks(stream: Stream, folding: Folding) -> I64:
     return marks
 
 
-def serial_cycles(kind: I64, costs: Costs, period_ps: int, quirks: Quirks) -> I64:
+def serial_cycles(kind: I64, first_ps: I64, compute_ps: I64, second_ps: I64, period_ps: int, quirks: Quirks) -> I64:
     """Cycles from one departure to the next with nothing else in flight, for instructions on local memory.
 
     The same rules as :func:`.kernel.end_edge`, for all instructions at once.
     """
-    two_steps = np.isin(kind, (Kind.MATRIX, Kind.VECTOR))
-    first = np.where(two_steps, costs.first_ps + costs.compute_ps, 0)
-    last = np.where(two_steps, costs.second_ps, costs.first_ps + costs.second_ps)
+    two_steps = (kind == Kind.MATRIX) | (kind == Kind.VECTOR)
+    first = np.where(two_steps, first_ps + compute_ps, 0)
+    last = np.where(two_steps, second_ps, first_ps + second_ps)
     end = first + last
     ceiling = -(-end // period_ps) * period_ps
     if quirks.late_short_steps:

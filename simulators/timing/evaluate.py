@@ -102,7 +102,7 @@ class _Evaluation:
         """Counts of every instruction: the event loop's, and those of the gaps before what it executed."""
         run = self.run
         row = run.elements.row
-        owner = np.searchsorted(row, np.arange(len(run.stream.op)))
+        owner = np.repeat(np.arange(len(row)), np.diff(row, prepend=-1))
         first = np.asarray(run.state.departed, np.int64)[owner]
         first[IS_SCALAR[run.stream.op]] = 0
         second = first.copy()

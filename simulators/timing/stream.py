@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,11 @@ class Stream:
     core_ids: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]
 
+    @cached_property
+    def unit_rows(self) -> I64:
+        """The instructions that go to a unit; most do not."""
+        return np.flatnonzero(~IS_SCALAR[self.op])
+
     @property
     def core_count(self) -> int:
         """Number of cores that exist."""
@@ -96,18 +102,20 @@ def _of_program(program: Program) -> _Raw:
     for name in ("rd", "rs1", "rs2"):
         found[name] = getattr(columns, name).astype(np.int64)
 
-    def put(name: str, column: I64, *ops: Op) -> None:
-        mask = op_mask(*ops)[op]
-        found[name][mask] = column[mask]
+    units, scalars = np.flatnonzero(~IS_SCALAR[op]), np.flatnonzero(IS_SCALAR[op])
 
-    put("imm", a, *SCALAR_OPS)
+    def put(name: str, column: I64, *ops: Op, among: I64 = units) -> None:
+        rows = among[op_mask(*ops)[op[among]]]
+        found[name][rows] = column[rows]
+
+    put("imm", a, *SCALAR_OPS, among=scalars)
     put("len", a, *VECTOR_OPS, Op.LLDI, Op.LMV)
     put("size", a, Op.LD, Op.ST, Op.SEND, Op.RECV, Op.LLDI, Op.LMV)
     put("core", b, Op.SEND, Op.RECV, Op.SYNC)
     put("group", b, Op.MVMUL)
     put("mbiw", a, Op.MVMUL)
-    put("ibiw", a, Op.SETBW)
-    put("obiw", b, Op.SETBW)
+    put("ibiw", a, Op.SETBW, among=scalars)
+    put("obiw", b, Op.SETBW, among=scalars)
     put("event_register", a, Op.SYNC, Op.WAIT)
     put("wait_value", b, Op.WAIT)
     used = np.flatnonzero(np.diff(program.core_start))
@@ -118,6 +126,7 @@ def _of_program(program: Program) -> _Raw:
 def _resolve(
     op: I64, found: dict[str, I64], start: I64, core_ids: tuple[int, ...], groups: tuple[tuple[int, ...], ...]
 ) -> Stream:
+    input_bits, output_bits = _in_force(op, start, found["ibiw"], found["obiw"])
     return Stream(
         op,
         found["rd"],
@@ -126,10 +135,10 @@ def _resolve(
         found["imm"],
         found["len"],
         found["size"],
-        _positions(found["core"], core_ids),
+        _positions(op, found["core"], core_ids),
         found["group"],
-        _in_force(op, found["ibiw"], start),
-        _in_force(op, found["obiw"], start),
+        input_bits,
+        output_bits,
         found["mbiw"],
         found["event_register"],
         found["wait_value"],
@@ -141,44 +150,56 @@ def _resolve(
     )
 
 
-def _positions(cores: I64, core_ids: tuple[int, ...]) -> I64:
+def _positions(op: I64, cores: I64, core_ids: tuple[int, ...]) -> I64:
     most = max(core_ids, default=0)
     position = np.full(most + 2, -1, np.int64)
     position[list(core_ids)] = np.arange(len(core_ids))
-    return position[np.where((cores < 0) | (cores > most), most + 1, cores)]
+    rows = np.flatnonzero(_WITH_PEER[op])
+    found = np.full(len(op), -1, np.int64)
+    named = cores[rows]
+    found[rows] = position[np.where((named < 0) | (named > most), most + 1, named)]
+    return found
 
 
-def _in_force(op: I64, widths: I64, start: I64) -> I64:
-    """Per instruction the last ``setbw``'s operand on its core; 0 before the first one."""
-    rows = np.arange(len(op))
-    last = np.maximum.accumulate(np.where(op == Op.SETBW, rows, -1)) if len(op) else rows
-    begin = np.repeat(start[:-1], np.diff(start))
-    return np.where(last >= begin, widths[np.maximum(last, 0)], 0) if len(op) else rows
+def _in_force(op: I64, start: I64, *operands: I64) -> list[I64]:
+    """Per instruction and operand that of the last ``setbw`` on its core; 0 before the first one."""
+    at = np.flatnonzero(op == Op.SETBW)
+    begins = np.unique(np.concatenate([at, start[:-1][np.diff(start) > 0]]))
+    lengths = np.diff(np.append(begins, len(op)))
+    is_set = op[begins] == Op.SETBW
+    return [np.repeat(np.where(is_set, operand[begins], 0), lengths) for operand in operands]
 
 
 _SIZED = op_mask(*VECTOR_OPS, Op.LLDI, Op.LMV)
 _BYTES = op_mask(Op.LD, Op.ST, Op.SEND, Op.RECV)
 _EVENTS = op_mask(Op.SYNC, Op.WAIT)
+_WITH_PEER = op_mask(Op.SEND, Op.RECV, Op.SYNC)
+_MUST_EXIST = op_mask(Op.SEND, Op.SYNC)
 
 
 def _check(stream: Stream) -> None:
     """What makes the simulator crash or hang, as user errors."""
-    op = stream.op
-    counts = np.array([len(groups) for groups in stream.groups] or [0])
+    widths = np.flatnonzero(stream.op == Op.SETBW)
+    negative = (stream.input_bits[widths] < 0) | (stream.output_bits[widths] < 0)
+    _refuse(stream, widths, negative, "has a negative width")
+    rows = stream.unit_rows
+    units = selected(stream, rows)
+    op, event = units.op, units.event
+    counts = np.array([len(groups) for groups in units.groups] or [0])
     is_mvm = op == Op.MVMUL
-    limit = np.repeat(counts, np.diff(stream.core_start)) if stream.core_count else np.empty(0, np.int64)
-    _refuse(stream, is_mvm & ((stream.group < 0) | (stream.group >= limit)), "names a group that the core has not")
-    _refuse(stream, is_mvm & (stream.weight_bits < 1), "has no weight width (mbiw)")
-    _refuse(stream, (op == Op.SETBW) & ((stream.input_bits < 0) | (stream.output_bits < 0)), "has a negative width")
-    _refuse(stream, _SIZED[op] & (stream.length < 0), "has a negative length")
-    _refuse(stream, _BYTES[op] & (stream.size < 0), "has a negative size")
-    _refuse(stream, op_mask(Op.SEND, Op.SYNC)[op] & (stream.peer < 0), "names a core that the program has not")
-    _refuse(stream, _EVENTS[op] & ((stream.event < 0) | (stream.event > 31)), "names an event that is not from 0 to 31")
+    limit = np.repeat(counts, np.diff(units.core_start)) if units.core_count else np.empty(0, np.int64)
+    strange = is_mvm & ((units.group < 0) | (units.group >= limit))
+    _refuse(stream, rows, strange, "names a group that the core has not")
+    _refuse(stream, rows, is_mvm & (units.weight_bits < 1), "has no weight width (mbiw)")
+    _refuse(stream, rows, _SIZED[op] & (units.length < 0), "has a negative length")
+    _refuse(stream, rows, _BYTES[op] & (units.size < 0), "has a negative size")
+    _refuse(stream, rows, _MUST_EXIST[op] & (units.peer < 0), "names a core that the program has not")
+    _refuse(stream, rows, _EVENTS[op] & ((event < 0) | (event > 31)), "names an event that is not from 0 to 31")
 
 
-def _refuse(stream: Stream, wrong: Mask, what: str) -> None:
-    if len(rows := np.flatnonzero(wrong)):
-        raise TileError(stream.place(int(rows[0])), what)
+def _refuse(stream: Stream, rows: I64, wrong: Mask, what: str) -> None:
+    if len(found := rows[wrong]):
+        raise TileError(stream.place(int(found[0])), what)
 
 
 def begins_without_widths(stream: Stream) -> bool:
@@ -190,6 +211,13 @@ def begins_without_widths(stream: Stream) -> bool:
     return bool((early & final[stream.core_of_rows()]).any())
 
 
+def selected(stream: Stream, rows: I64) -> Stream:
+    """Some instructions of a stream, in ascending order."""
+    columns = {name: getattr(stream, name)[rows] for name in _COLUMNS}
+    start = np.searchsorted(rows, stream.core_start)
+    return Stream(**columns, core_start=start, core_ids=stream.core_ids, groups=stream.groups)
+
+
 def twice(stream: Stream) -> Stream:
     """Every list two times: once as it executes first, and once as it executes from then on."""
     counts = np.diff(stream.core_start)
@@ -198,9 +226,9 @@ def twice(stream: Stream) -> Stream:
     rows = np.concatenate([np.empty(0, np.int64), *(part for rows in lists for part in (rows, rows))])
     start = np.concatenate([[0], np.cumsum(2 * counts)])
     columns = {name: getattr(stream, name)[rows] for name in _COLUMNS}
-    for name in ("input_bits", "output_bits"):
-        operand = np.where(columns["op"] == Op.SETBW, columns[name], 0)
-        columns[name] = _in_force(columns["op"], operand, start)
+    columns["input_bits"], columns["output_bits"] = _in_force(
+        columns["op"], start, columns["input_bits"], columns["output_bits"]
+    )
     return Stream(**columns, core_start=start, core_ids=stream.core_ids, groups=stream.groups)
 
 
