@@ -147,7 +147,7 @@ def programs(draw: st.DrawFn) -> str:
     return module_text(module)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(programs())
 def test_programs(text: str) -> None:
     module = parse_module(text)
