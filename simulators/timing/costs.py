@@ -17,7 +17,7 @@ from ...analysis.machine import Machine
 from ...codegen.isa import ONE_ELEMENT_OPS, OUTPUT_WIDTH_OPS, TWO_VECTOR_OPS, Op
 from ...support.diagnostics import TileError
 from .quirks import Quirks
-from .stream import CODE_LIMIT, IS_VECTOR, Stream, op_mask, selected
+from .stream import CODE_LIMIT, IS_VECTOR, Stream, op_mask
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
@@ -86,7 +86,7 @@ def flit_table(stream: Stream, machine: Machine, quirks: Quirks) -> FlitTable:
 def costs_of(stream: Stream, machine: Machine, quirks: Quirks) -> Costs:
     """The costs of every instruction of a stream; those of scalar instructions, which are most of it, are 0."""
     rows = stream.unit_rows
-    found = _unit_costs(selected(stream, rows), machine, quirks)
+    found = _unit_costs(stream.units, machine, quirks)
     columns: dict[str, npt.NDArray[Any]] = {}
     for field in fields(Costs):
         values = getattr(found, field.name)

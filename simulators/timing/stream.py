@@ -61,6 +61,11 @@ class Stream:
         """The instructions that go to a unit; most do not."""
         return np.flatnonzero(~IS_SCALAR[self.op])
 
+    @cached_property
+    def units(self) -> Stream:
+        """Only these."""
+        return selected(self, self.unit_rows)
+
     @property
     def core_count(self) -> int:
         """Number of cores that exist."""
@@ -182,8 +187,7 @@ def _check(stream: Stream) -> None:
     widths = np.flatnonzero(stream.op == Op.SETBW)
     negative = (stream.input_bits[widths] < 0) | (stream.output_bits[widths] < 0)
     _refuse(stream, widths, negative, "has a negative width")
-    rows = stream.unit_rows
-    units = selected(stream, rows)
+    rows, units = stream.unit_rows, stream.units
     op, event = units.op, units.event
     counts = np.array([len(groups) for groups in units.groups] or [0])
     is_mvm = op == Op.MVMUL
