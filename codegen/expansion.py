@@ -18,7 +18,7 @@ from ..lowering.lane_cost import issue_cycles
 from ..lowering.row_instances import producer_of
 from ..lowering.target import Target
 from ..support.diagnostics import TileError
-from .global_layout import GlobalLayout
+from .global_layout import GlobalLayout, stored_elements
 from .instruction_table import InstructionTable
 from .isa import Op
 
@@ -89,7 +89,7 @@ class _Expansion:
         source = op.source.owner
         assert isinstance(source, pim.ConstantOp)
         core, address = table.T
-        size = source.value.size * self._bytes
+        size = stored_elements(source.value) * self._bytes
         place = self._next_prologue()
         where = self._layout.constants[source.value]
         self._emit(Op.LD, op, core=core, key=PROLOGUE, place=place, dest=address, source=where, a=size)

@@ -42,13 +42,14 @@ class GlobalLayout:
                 layout.outputs[op.output_name.data] = [layout._take(_size(value)) for value in op.values]
         for op in ops:
             if isinstance(op, pim.ConstantOp) and op.value not in layout.constants:
-                layout.constants[op.value] = layout._take(op.value.size)
+                layout.constants[op.value] = layout._take(stored_elements(op.value))
         return layout
 
     def memory(self) -> GlobalMemory:
         """The first content of global memory."""
         constants = tuple(
-            Constant(address, value.array.reshape(-1).astype(np.float32)) for value, address in self.constants.items()
+            Constant(address, value.array.reshape(-1)[: stored_elements(value)].astype(np.float32))
+            for value, address in self.constants.items()
         )
         return GlobalMemory(self.size_bytes, constants)
 
@@ -85,6 +86,12 @@ class GlobalLayout:
         address = self.size_bytes
         self.size_bytes = -(-(address + elements * self.element_bytes) // ALIGNMENT) * ALIGNMENT
         return address
+
+
+def stored_elements(value: ArrayAttr) -> int:
+    """Elements of a constant that stand in global memory: a constant that repeats one number is repeated by copies."""
+    elements = value.array.reshape(-1)
+    return min(len(elements), ALIGNMENT) if (elements == elements[:1]).all() else len(elements)
 
 
 def _size(value: SSAValue) -> int:

@@ -232,14 +232,24 @@ def reciprocal(builder: BatchBuilder, x: SSAValue, least: float, most: float) ->
     return result
 
 
-def reciprocal_root(builder: BatchBuilder, half: SSAValue, least: float, most: float) -> SSAValue:
-    """``1 / sqrt(2 half)`` for ``2 half`` between two positive bounds, by Newton's iteration.
+def inverse_fourth_root(builder: BatchBuilder, x: SSAValue, least: float, most: float) -> SSAValue:
+    """``x ^ -1/4`` for arguments between two positive bounds, by Newton's iteration.
 
-    It starts below the root of the upper bound, from where each step multiplies by up to 1.5 and never overshoots.
+    The function is convex: the largest of its tangents at points a factor of ten apart lies below it, by at most 18 %
+    in between, and each step takes the relative error e to 2.5 e^2. Four steps leave 1e-6. Beyond the upper bound the
+    floor under the tangents still leads to the root, if ever more slowly.
     """
-    three_halves = filled(builder, half, 1.5, whole=True)
-    result = filled(builder, half, 1 / np.sqrt(most), whole=True)
-    for _ in range(int(np.ceil(np.log(np.sqrt(most / least)) / np.log(1.5))) + 5):
-        square = multiply(builder, half, multiply(builder, result, result))
-        result = multiply(builder, result, subtract(builder, three_halves, square))
-    return result
+    points = [2 * least * 10**k for k in range(max(1, int(np.ceil(np.log10(most / least)))))]
+    floor = filled(builder, x, 0.5 * points[-1] ** -0.25, whole=True)
+    estimate = floor
+    for point in points:
+        slope = filled(builder, x, -0.25 * point**-1.25)
+        tangent = add(builder, multiply(builder, x, slope), filled(builder, x, 1.25 * point**-0.25))
+        estimate = maximum(builder, tangent, estimate)
+    quarter = multiply(builder, x, filled(builder, x, 0.25))
+    constant = filled(builder, x, 1.25, whole=True)
+    for _ in range(4):
+        square = multiply(builder, estimate, estimate)
+        fourth = multiply(builder, square, square)
+        estimate = multiply(builder, estimate, subtract(builder, constant, multiply(builder, fourth, quarter)))
+    return estimate

@@ -10,7 +10,7 @@ from ...dialects import onnx
 from ...dialects.spat import GatherOp, PadOp, ReduceChannelsOp, shape_of
 from .batch_builder import BatchBuilder
 from .context import LoweringContext, refuse
-from .elementwise import add, exponential, filled, multiply, reciprocal, reciprocal_root, spread, subtract
+from .elementwise import add, exponential, filled, inverse_fourth_root, multiply, reciprocal, spread, subtract
 from .feature import Feature, Segment
 from .weighted import permute
 
@@ -61,9 +61,11 @@ def local_response(context: LoweringContext, op: onnx.LRNOp, feature: Feature) -
     total = _flat(builder, squares, 0, length - size + 1)
     for offset in range(1, size):
         total = add(builder, total, _flat(builder, squares, offset, length - size + 1))
-    half = multiply(builder, total, filled(builder, total, alpha / size / 2))
-    half = add(builder, half, filled(builder, total, bias / 2))
-    power = _inverse_power(builder, half, round(beta, 6), bias)
+    scaled = multiply(builder, total, filled(builder, total, alpha / size))
+    root = inverse_fourth_root(builder, add(builder, scaled, filled(builder, total, bias)), bias, LARGEST_LRN_SUM)
+    power = root
+    for _ in range(round(4 * beta) - 1):
+        power = multiply(builder, power, root)
     by_column = builder.view(power, 0, 0, padded_channels, columns, channels)
     (result,) = context.emit(builder, multiply(builder, by_column, x))
     order = np.concatenate([segment.channels for segment in feature.segments])
@@ -86,16 +88,3 @@ def merged_tile(builder: BatchBuilder, feature: Feature) -> SSAValue:
 
 def _flat(builder: BatchBuilder, tile: SSAValue, start: int, length: int) -> SSAValue:
     return builder.view(tile, 0, start, length, 1, length)
-
-
-def _inverse_power(builder: BatchBuilder, half: SSAValue, beta: float, least: float) -> SSAValue:
-    """``(2 half) ^ -beta``."""
-    root = reciprocal_root(builder, half, least, LARGEST_LRN_SUM)
-    if beta == 0.5:
-        return root
-    if beta == 1.0:
-        return multiply(builder, root, root)
-    # t^-3/4 = t^-1/2 * (t^1/2)^-1/2, and t^1/2 = t * t^-1/2.
-    half_root = multiply(builder, half, root)
-    fourth = reciprocal_root(builder, half_root, float(np.sqrt(least)), float(np.sqrt(LARGEST_LRN_SUM)))
-    return multiply(builder, root, fourth)
