@@ -1,0 +1,325 @@
+"""Runtime proxies: what a program costs and how parallel it is, in numbers that are computed from it alone.
+
+One :class:`Proxies` record describes a program at one level. A field that the level cannot know is None, never zero.
+Two records are compared field by field; what a change of a field means stands beside the field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias, TypeGuard, cast
+
+Counts: TypeAlias = "tuple[tuple[str, int], ...]"
+"""A number for each network node (or core), in order of the name."""
+
+
+class Better(Enum):
+    """Which direction of a field is good."""
+
+    LESS = "less is better"
+    MORE = "more is better"
+    SAME = "has to stay"
+    SHOWN = "is shown, not judged"
+
+
+class Level(Enum):
+    """What a program is written in, from high to low."""
+
+    EMPTY = "empty"
+    OPAQUE = "opaque"
+    ONNX = "onnx"
+    GRAPH = "spat graph"
+    SCHEDULED = "spat scheduled"
+    TENSORS = "pim tensors"
+    BUFFERS = "pim buffers"
+    PACKAGE = "package"
+
+
+class Verdict(Enum):
+    """What the change of one field amounts to."""
+
+    EQUAL = "equal"
+    BETTER = "better"
+    WORSE = "worse"
+    CHANGED = "changed"
+    UNKNOWN = "unknown"
+    SHOWN = "shown"
+
+    @property
+    def is_harm(self) -> bool:
+        """Uncertainty is not permission: what cannot be compared is no better than what is worse."""
+        return self in (Verdict.WORSE, Verdict.CHANGED, Verdict.UNKNOWN)
+
+
+def _about(better: Better, title: str) -> dict[str, object]:
+    return {"better": better, "title": title}
+
+
+@dataclass(frozen=True)
+class Proxies:
+    """The proxies of one program at one level."""
+
+    level: Level = dataclasses.field(metadata={"better": Better.SAME, "title": "level"})
+
+    # What it is
+    machine: str | None = dataclasses.field(default=None, metadata=_about(Better.SAME, "machine and precision"))
+    interface: str | None = dataclasses.field(default=None, metadata=_about(Better.SAME, "inputs and outputs"))
+    opaque_ops: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SAME, "ops of dialects that the guard does not know")
+    )
+    opaque_digest: str | None = dataclasses.field(default=None, metadata=_about(Better.SAME, "content of these ops"))
+    ir_ops: int | None = dataclasses.field(default=None, metadata=_about(Better.SHOWN, "IR ops"))
+    ir_values: int | None = dataclasses.field(default=None, metadata=_about(Better.SHOWN, "IR values"))
+
+    # Parallelism
+    compute_instances: int | None = dataclasses.field(default=None, metadata=_about(Better.MORE, "compute instances"))
+    graph_lanes: int | None = dataclasses.field(default=None, metadata=_about(Better.MORE, "lanes of graph batches"))
+    scheduled_lanes: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.MORE, "lanes of scheduled batches")
+    )
+    lanes_of_node: Counts | None = dataclasses.field(default=None, metadata=_about(Better.MORE, "lanes by node"))
+    width_of_node: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.MORE, "lanes at once, by node")
+    )
+    lane_histogram: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "batches by number of lanes")
+    )
+    width: int | None = dataclasses.field(default=None, metadata=_about(Better.MORE, "lanes that run at once"))
+    span_cycles: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "critical path in cycles, transfers at no cost")
+    )
+    makespan_cycles: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "critical path in cycles, with transfers")
+    )
+    step_count: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "steps"))
+    assignment: str | None = dataclasses.field(default=None, metadata=_about(Better.SAME, "classes and their cores"))
+    busy_cycles: Counts | None = dataclasses.field(default=None, metadata=_about(Better.SHOWN, "busy cycles by core"))
+    busy_cycles_max: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "busy cycles of the busiest core")
+    )
+
+    # Work
+    work_cycles: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "work in cycles"))
+    macs: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "multiplications by weights"))
+    element_passes: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "elements computed by vector operations")
+    )
+    layer_elements: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "elements of layers with weights")
+    )
+    partial_sums: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "elements of sums of slices, by node")
+    )
+    product_elements: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "elements of matrix products, by node")
+    )
+    mvm_count: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "matrix products"))
+    vector_count: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "vector instructions"))
+    instructions: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "instructions"))
+    instructions_max: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "instructions of one core")
+    )
+    recomputed: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "ops that compute what is there already")
+    )
+    host_ops: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "ops left to the host"))
+
+    # Communication
+    sends: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "messages sent"))
+    send_bytes: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "bytes sent"))
+    receives: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "messages received"))
+    receive_bytes: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "bytes received"))
+    byte_hops: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "bytes x hops"))
+
+    # Copies
+    local_copies: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "local copies"))
+    local_copy_bytes: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "bytes of local copies")
+    )
+    host_to_device_copies: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "copies from host to device")
+    )
+    host_to_device_bytes: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "bytes from host to device")
+    )
+    device_to_host_copies: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "copies from device to host")
+    )
+    device_to_host_bytes: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "bytes from device to host")
+    )
+
+    # Memory
+    host_bytes: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "global memory in bytes"))
+    weight_elements: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "weights in arrays"))
+    logical_core_bytes: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "local memory by logical core")
+    )
+    physical_core_bytes: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "local memory by physical core")
+    )
+    core_bytes_max: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "local memory of the fullest core")
+    )
+
+    lower_bounds: tuple[str, ...] = dataclasses.field(
+        default=(), metadata={"better": Better.SHOWN, "title": "lower bounds"}
+    )
+    """Fields whose true value may be larger, since the level has not decided all of it yet. All others are exact."""
+
+    def to_json(self) -> dict[str, object]:
+        """The known fields as JSON values."""
+        content = {name: getattr(self, name) for name in FIELDS if getattr(self, name) is not None}
+        return {
+            name: dict(cast("Counts", value)) if name in COUNTS else value.value if isinstance(value, Enum) else value
+            for name, value in content.items()
+        }
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> Proxies:
+        """What :meth:`to_json` gave; ValueError for anything else."""
+        if unknown := sorted(content.keys() - FIELDS.keys()):
+            raise ValueError(f"unknown proxies {', '.join(unknown)}")
+        known: dict[str, Any] = dict(content)
+        for name in COUNTS & known.keys():
+            known[name] = counts(known[name])
+        known["level"] = Level(known["level"])
+        known["lower_bounds"] = tuple(known.get("lower_bounds", ()))
+        return Proxies(**known)
+
+    def text(self) -> str:
+        """A table, one known field a line."""
+        lines: list[str] = []
+        for name, field in FIELDS.items():
+            value = getattr(self, name)
+            if value is None or name == "lower_bounds":
+                continue
+            bound = "  (at least)" if name in self.lower_bounds else ""
+            lines.append(f"{shown(value):>24}  {field.title}{bound}")
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class FieldInfo:
+    """What is known of one field."""
+
+    name: str
+    title: str
+    better: Better
+
+
+FIELDS: Mapping[str, FieldInfo] = {
+    field.name: FieldInfo(field.name, field.metadata["title"], field.metadata["better"])
+    for field in dataclasses.fields(Proxies)
+}
+"""Every field of :class:`Proxies`, in order."""
+
+COUNTS = frozenset(
+    name for name in FIELDS if name.endswith("_of_node") or name in (
+        "lane_histogram", "busy_cycles", "layer_elements", "partial_sums", "product_elements", "logical_core_bytes",
+        "physical_core_bytes",
+    )
+)  # fmt: skip
+"""Fields with a number for each node or core."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One field before and after."""
+
+    field: str
+    before: object
+    after: object
+    verdict: Verdict
+    reason: str = ""
+
+    @property
+    def title(self) -> str:
+        return FIELDS[self.field].title
+
+    def __str__(self) -> str:
+        note = f" ({self.reason})" if self.reason else ""
+        return f"{self.field} {shown_pair(self.before, self.after)}{note}"
+
+
+def counts(table: Mapping[str, int] | Iterable[tuple[str, int]]) -> Counts:
+    """The numbers by name, sorted."""
+    return tuple(sorted((str(name), int(value)) for name, value in dict(table).items()))
+
+
+def compare(before: Proxies, after: Proxies) -> list[Change]:
+    """All fields of two records, judged as if nothing may get worse."""
+    return [
+        Change(
+            name, getattr(before, name), getattr(after, name), judge(name, getattr(before, name), getattr(after, name))
+        )
+        for name in FIELDS
+        if name != "lower_bounds" and (getattr(before, name), getattr(after, name)) != (None, None)
+    ]
+
+
+def judge(name: str, before: object, after: object) -> Verdict:
+    """What the change of one field amounts to."""
+    better = FIELDS[name].better
+    if better is Better.SHOWN:
+        return Verdict.EQUAL if before == after else Verdict.SHOWN
+    if before == after:
+        return Verdict.EQUAL
+    if before is None or after is None:
+        return Verdict.UNKNOWN
+    if better is Better.SAME:
+        return Verdict.CHANGED
+    if name in COUNTS:
+        return _judge_counts(dict(cast("Counts", before)), dict(cast("Counts", after)), better)
+    assert isinstance(before, int)
+    assert isinstance(after, int)
+    return Verdict.BETTER if (after < before) == (better is Better.LESS) else Verdict.WORSE
+
+
+def _judge_counts(before: Mapping[str, int], after: Mapping[str, int], better: Better) -> Verdict:
+    """Name by name. Where more is better, a name that vanishes is no harm (its work is judged by other fields)."""
+    if better is Better.LESS:
+        pairs = [(before.get(name, 0), after.get(name, 0)) for name in {**before, **after}]
+        harm = any(new > old for old, new in pairs)
+    else:
+        pairs = [(old, after[name]) for name, old in before.items() if name in after]
+        harm = any(new < old for old, new in pairs)
+    if harm:
+        return Verdict.WORSE
+    return Verdict.EQUAL if all(old == new for old, new in pairs) else Verdict.BETTER
+
+
+def shown(value: object) -> str:
+    """A value of a field, short."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, Level):
+        return value.value
+    if isinstance(value, str | int):
+        return str(value)
+    numbers = [number for _, number in cast("Counts", value)]
+    return f"{len(numbers)} numbers, {min(numbers, default=0)} to {max(numbers, default=0)}"
+
+
+def _is_table(value: object) -> TypeGuard[Counts]:
+    return isinstance(value, tuple)
+
+
+def shown_pair(before: object, after: object) -> str:
+    """Both values; of tables only the name that differs most."""
+    if _is_table(before) and _is_table(after):
+        old, new = dict(before), dict(after)
+        names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        if names:
+            name = max(names, key=lambda one: (abs(new.get(one, 0) - old.get(one, 0)), one))
+            return f"of '{name}' {old.get(name, 0)} -> {new.get(name, 0)}"
+    return f"{shown(before)} -> {shown(after)}"
+
+
+def write_json(records: Mapping[str, Proxies]) -> str:
+    """Records by name as JSON text, the same text for the same records."""
+    return json.dumps({name: record.to_json() for name, record in records.items()}, indent=1) + "\n"

@@ -1,0 +1,168 @@
+"""The proxies of a network before it is lowered: counted in elements and passes, since no machine is known yet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from ..analysis.proxies import counts
+from ..dialects import onnx
+from ..dialects.location import node_name
+from ..dialects.onnx_base import OnnxOp, shape_of
+from .body_costs import label_of
+
+RENAMES = (
+    onnx.ConstantOp,
+    onnx.ConstantOfShapeOp,
+    onnx.ShapeOp,
+    onnx.SizeOp,
+    onnx.ReshapeOp,
+    onnx.FlattenOp,
+    onnx.SqueezeOp,
+    onnx.UnsqueezeOp,
+    onnx.IdentityOp,
+    onnx.DropoutOp,
+    onnx.CastOp,
+)
+"""Ops that compute nothing when data flows: they name or know it."""
+
+PASSES_OF = {"onnx.BatchNormalization": 2, "onnx.Clip": 2, "onnx.Softmax": 4, "onnx.LogSoftmax": 5, "onnx.LRN": 8}
+"""Vector operations that an element takes, of ops that take more than one."""
+
+
+def onnx_proxies(ops: Sequence[OnnxOp]) -> tuple[dict[str, object], dict[str, dict[str, int]]]:
+    """The fields that an ONNX network has, and by field what each node adds to it."""
+    depth: dict[SSAValue, int] = {}
+    known: dict[object, int] = {}
+    numbers: dict[SSAValue, object] = {}
+    parts: dict[str, dict[str, int]] = {
+        name: {} for name in ("macs", "element_passes", "layer_elements", "lanes_of_node", "recomputed")
+    }
+    instances = steps = 0
+    for op in ops:
+        if isinstance(op, onnx.ConstantOp):
+            numbers[op.output] = id(op.value.data)
+            continue
+        key = (op.name, tuple(numbers.get(o, o) for o in op.operands), frozenset(op.properties.items()))
+        repeated = key in known
+        number = known.setdefault(key, len(known))
+        numbers.update((result, (number, index)) for index, result in enumerate(op.results))
+        label = node_name(op) or label_of(op)
+        if is_computation(op):
+            _add(parts["recomputed"], label, int(repeated))
+            rows = _rows(op.results[0])
+            instances += rows
+            parts["lanes_of_node"][label] = max(rows, parts["lanes_of_node"].get(label, 0))
+            _add(parts["macs"], label, _macs(op))
+            _add(parts["element_passes"], label, _element_passes(op))
+            if is_layer(op):
+                _add(parts["layer_elements"], label, math.prod(shape_of(op.results[0])))
+        before = max((depth.get(operand, 0) for operand in op.operands), default=0)
+        depth.update(dict.fromkeys(op.results, before + _steps(op)))
+        steps = max(steps, before + _steps(op))
+    return {
+        "compute_instances": instances,
+        "step_count": steps,
+        "macs": sum(parts["macs"].values()),
+        "element_passes": sum(parts["element_passes"].values()),
+        "layer_elements": counts(parts["layer_elements"]),
+        "lanes_of_node": counts(parts["lanes_of_node"]),
+        "recomputed": sum(parts["recomputed"].values()),
+    }, parts
+
+
+def is_computation(op: OnnxOp) -> bool:
+    """Whether data goes through the op at run time: it is no name, and not all it reads is constant."""
+    return not isinstance(op, RENAMES) and any(onnx.constant_of(operand) is None for operand in op.operands)
+
+
+def is_layer(op: OnnxOp) -> bool:
+    """Whether the op multiplies by constant weights that arrays hold. A convolution channel by channel is no such."""
+    match op:
+        case onnx.ConvOp():
+            group = op.group.value.data
+            return onnx.constant_of(op.w) is not None and not (group == shape_of(op.x)[1] == shape_of(op.w)[0] > 1)
+        case onnx.GemmOp() | onnx.MatMulOp():
+            return onnx.constant_of(op.b) is not None
+        case _:
+            return False
+
+
+def interface_of_onnx(main: FuncOp) -> list[str]:
+    """Names and shapes of the inputs and outputs of a network."""
+    from .onnx_to_spat.convert import io_name
+
+    last = main.body.blocks.first.last_op if main.body.blocks.first is not None else None
+    if last is None or main.sym_name.data != "main":
+        return [f"function {main.sym_name.data} {main.function_type}"]
+    tensors = [("input", "arg_attrs", list(main.args)), ("output", "res_attrs", list(last.operands))]
+    return [
+        f"{kind} {io_name(main, attributes, index)} {list(_shape(value))}"
+        for kind, attributes, values in tensors
+        for index, value in enumerate(values)
+    ]
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    shape = getattr(value.type, "get_shape", None)
+    return () if shape is None else tuple(shape())
+
+
+def _rows(value: SSAValue) -> int:
+    """Rows of the result: what a lane computes one of. The image tensors' are those of all images."""
+    shape = shape_of(value)
+    return shape[0] * shape[2] if len(shape) == 4 else shape[0] if shape else 1
+
+
+def _macs(op: OnnxOp) -> int:
+    match op:
+        case onnx.ConvOp():
+            return math.prod(shape_of(op.y)) * math.prod(shape_of(op.w)[1:])
+        case onnx.GemmOp():
+            return math.prod(shape_of(op.y)) * shape_of(op.a)[0 if op.trans_a.value.data else 1]
+        case onnx.MatMulOp():
+            return math.prod(shape_of(op.results[0])) * shape_of(op.a)[-1]
+        case _:
+            return 0
+
+
+def _passes(op: OnnxOp) -> int:
+    """Vector operations for each element of the result."""
+    match op:
+        case onnx.ConvOp():
+            return int(op.b is not None)
+        case onnx.GemmOp():
+            scaled = (op.alpha.value.data != 1) + (op.beta.value.data != 1) + op.trans_a.value.data
+            return int(op.c is not None) + scaled
+        case onnx.MatMulOp():
+            return 0
+        case onnx.SumOp() | onnx.MaxOp() | onnx.MinOp():
+            return len(op.operands) - 1
+        case onnx.MeanOp():
+            return len(op.operands)
+        case _:
+            return PASSES_OF.get(op.name, 1)
+
+
+def _element_passes(op: OnnxOp) -> int:
+    elements = math.prod(shape_of(op.results[0]))
+    if op.name in ("onnx.GlobalAveragePool", "onnx.GlobalMaxPool") or op.name.startswith("onnx.Reduce"):
+        elements = math.prod(shape_of(op.operands[0]))
+    elif isinstance(op, onnx.MaxPoolOp | onnx.AveragePoolOp):
+        elements *= math.prod(op.kernel_shape.get_values())
+    return elements * _passes(op)
+
+
+def _steps(op: OnnxOp) -> int:
+    """Operations that follow one another in the op."""
+    if not is_computation(op):
+        return 0
+    return int(_macs(op) > 0) + _passes(op)
+
+
+def _add(table: dict[str, int], label: str, number: int) -> None:
+    if number:
+        table[label] = table.get(label, 0) + number

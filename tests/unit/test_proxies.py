@@ -1,0 +1,163 @@
+"""The proxies of programs whose numbers are counted by hand, and of the same program at every level."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from compilation import package_of
+from guard_programs import LEVELS, module_at, network, parsed
+from tilec.analysis.critical_path import PLACES, Events, SpanBatch, core_span, cut_lanes, replica_span
+from tilec.analysis.machine import Machine
+from tilec.analysis.proxies import COUNTS, FIELDS, Better, Level, Proxies, Verdict, compare, judge
+from tilec.analysis.window import RowWindow
+from tilec.codegen.package_proxies import package_proxies
+from tilec.dialects.registry import make_context
+from tilec.lowering.onnx_importer import import_onnx
+from tilec.lowering.proxies import proxies
+from tilec.passes.manager import PassManager
+from tilec.passes.pipeline import build_pipeline
+
+SEED_LIST = {
+    "ir_ops", "ir_values", "compute_instances", "graph_lanes", "scheduled_lanes", "width", "span_cycles", "step_count",
+    "work_cycles", "assignment", "busy_cycles", "busy_cycles_max", "mvm_count", "vector_count", "sends", "send_bytes",
+    "receives", "receive_bytes", "byte_hops", "instructions", "instructions_max", "local_copies", "local_copy_bytes",
+    "host_to_device_copies", "host_to_device_bytes", "device_to_host_copies", "device_to_host_bytes", "host_bytes",
+    "weight_elements", "logical_core_bytes", "physical_core_bytes", "core_bytes_max", "host_ops", "recomputed",
+}  # fmt: skip
+
+
+def test_nothing_of_the_list_is_left_out() -> None:
+    assert SEED_LIST <= FIELDS.keys()
+
+
+def test_conv_by_hand() -> None:
+    found = proxies(import_onnx(network().SerializeToString()))
+    assert found.level is Level.ONNX
+    assert found.macs == 8 * 8 * 8 * (4 * 9) + 8 * 8 * 8 * (8 * 9)
+    assert dict(found.lanes_of_node or ())["conv1"] == 8
+    assert found.layer_elements == (("conv1", 512), ("conv2", 512))
+    # conv with bias 2, relu 1, conv 1, add 1, pool 1
+    assert found.step_count == 6
+    assert found.span_cycles is None
+    assert found.host_ops is None
+
+
+BATCH = """
+func.func @main() {{
+  %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+  %y = spat.compute_batch lanes 4 ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>]
+      -> tensor<4x4x2xf32> {{
+  ^bb0(%rows: tensor<1x4x2xf32>):
+    %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+    {body}
+  }}
+  spat.output "y" shape <i64[4] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 1]>] %y : tensor<4x4x2xf32>
+  func.return
+}}
+"""
+
+
+def test_recomputation_within_a_body() -> None:
+    one = "%a = spat.relu %row : tensor<4x2xf32>\n spat.yield %a : tensor<4x2xf32>"
+    two = """%a = spat.relu %row : tensor<4x2xf32>
+    %b = spat.relu %row : tensor<4x2xf32>
+    %c = spat.vadd %a, %b : tensor<4x2xf32>, tensor<4x2xf32> -> tensor<4x2xf32>
+    spat.yield %c : tensor<4x2xf32>"""
+    assert proxies(parsed(BATCH.format(body=one))).recomputed == 0
+    assert proxies(parsed(BATCH.format(body=two))).recomputed == 4
+
+
+def test_without_a_machine_cycles_are_absent() -> None:
+    found = proxies(
+        parsed(BATCH.format(body="%a = spat.relu %row : tensor<4x2xf32>\n spat.yield %a : tensor<4x2xf32>"))
+    )
+    assert found.level is Level.GRAPH
+    assert (found.vector_count, found.graph_lanes, found.scheduled_lanes) == (4, 4, None)
+    assert found.span_cycles is found.work_cycles is found.send_bytes is None
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_same_program_same_record(level: str) -> None:
+    assert proxies(module_at(level)) == proxies(module_at(level))
+
+
+def test_a_record_survives_json() -> None:
+    for level in LEVELS:
+        found = proxies(module_at(level))
+        assert Proxies.from_json(json.loads(json.dumps(found.to_json()))) == found
+        assert found.text()
+
+
+def test_scheduled_levels_agree() -> None:
+    """What placement decides is the same number in all three representations of it."""
+    scheduled, tensors, buffers = (proxies(module_at(level)) for level in ("scheduled", "tensors", "buffers"))
+    names = ("sends", "send_bytes", "byte_hops", "host_to_device_copies", "device_to_host_bytes", "mvm_count")
+    for name in (*names, "vector_count", "span_cycles", "makespan_cycles", "busy_cycles", "assignment", "step_count"):
+        assert getattr(scheduled, name) == getattr(tensors, name) == getattr(buffers, name) is not None, name
+
+
+def test_package_has_what_the_module_has() -> None:
+    module = module_at("buffers")
+    PassManager(build_pipeline("pim-plan-memory")).run(make_context(), module)
+    before = proxies(module)
+    after = package_proxies(package_of(module), Machine.load("tiny4"))
+    for name in ("mvm_count", "vector_count", "sends", "send_bytes", "receives", "byte_hops", "width"):
+        assert getattr(before, name) == getattr(after, name), name
+    assert before.instructions is not None
+    assert after.instructions is not None
+    assert before.instructions <= after.instructions
+
+
+def test_verdicts() -> None:
+    assert judge("mvm_count", 4, 4) is Verdict.EQUAL
+    assert judge("mvm_count", 4, 5) is Verdict.WORSE
+    assert judge("mvm_count", 4, 3) is Verdict.BETTER
+    assert judge("width", 4, 3) is Verdict.WORSE
+    assert judge("mvm_count", 4, None) is Verdict.UNKNOWN
+    assert judge("mvm_count", None, 4) is Verdict.UNKNOWN
+    assert judge("machine", "a", "b") is Verdict.CHANGED
+    assert judge("ir_ops", 4, 9) is Verdict.SHOWN
+    assert judge("lanes_of_node", (("a", 4),), (("a", 3),)) is Verdict.WORSE
+    assert judge("lanes_of_node", (("a", 4),), ()) is Verdict.EQUAL
+    assert judge("product_elements", (("a", 4),), (("b", 4),)) is Verdict.WORSE
+    assert all(verdict.is_harm for verdict in (Verdict.WORSE, Verdict.CHANGED, Verdict.UNKNOWN))
+
+
+def test_every_field_is_judged_or_shown() -> None:
+    record = Proxies(Level.GRAPH)
+    for field in dataclasses.fields(Proxies):
+        assert isinstance(field.metadata["better"], Better)
+        assert field.metadata["title"]
+        if field.name in COUNTS or field.type == "int | None":
+            changed = dataclasses.replace(record, **{field.name: (("a", 1),) if field.name in COUNTS else 1})
+            (change,) = [c for c in compare(record, changed) if c.field == field.name]
+            assert change.verdict in (Verdict.UNKNOWN, Verdict.SHOWN)
+
+
+def test_replica_span() -> None:
+    chain = RowWindow(4, 4)
+    assert replica_span([SpanBatch(4, 4, 10)]) == 10
+    assert replica_span([SpanBatch(4, 1, 10)]) == 40
+    assert replica_span([SpanBatch(4, 1, 10), SpanBatch(4, 4, 5, ((0, chain),))]) == 45
+    whole = RowWindow(4, 1, rows=4)
+    assert replica_span([SpanBatch(4, 2, 10), SpanBatch(1, 1, 5, ((0, whole),))]) == 25
+
+
+def test_core_span_waits_for_messages() -> None:
+    def event(key: int, core: int, partner: int, cycles: int, makes: int, needs: list[int]) -> Events:
+        one = [np.array([value]) for value in (key, core, partner, cycles, cycles, makes)]
+        return Events(*one, np.array(needs, np.int64), np.array([len(needs)]))
+
+    lane, message, reader = event(0, 0, -1, 10, 0, []), event(1, 0, 1, 3, 0, [0]), event(2, 1, -1, 5, 1, [0])
+    assert core_span(Events.join([lane, message, reader])) == 18
+    assert core_span(Events.join([lane, reader]), shared=True) == 15
+
+
+def test_messages_cut_lanes() -> None:
+    pieces = cut_lanes(np.array([0, 1]), np.array([100, 100]), 10, 20, np.array([103, 104, 109]) + 0 * PLACES)
+    assert pieces.start.tolist() == [100, 104, 105, 100]
+    assert pieces.cycles.tolist() == [8, 2, 10, 20]
+    assert pieces.is_last.tolist() == [False, False, True, True]
