@@ -17,6 +17,10 @@ Counts: TypeAlias = "tuple[tuple[str, int], ...]"
 """A number for each network node (or core), in order of the name."""
 
 
+UNNAMED = "<unnamed>"
+"""Stands for all ops without a node name. They cannot be told apart, so that their lanes are not compared."""
+
+
 class Better(Enum):
     """Which direction of a field is good."""
 
@@ -201,6 +205,15 @@ class Proxies:
             bound = "  (at least)" if name in self.lower_bounds else ""
             lines.append(f"{shown(value):>24}  {field.title}{bound}")
         return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The proxies of a program, and the nodes that its numbers come from."""
+
+    proxies: Proxies
+    contributions: Mapping[str, Mapping[str, int]] = dataclasses.field(default_factory=dict[str, Mapping[str, int]])
+    """By field, then by node name: the part of it that is this node's."""
 
 
 @dataclass(frozen=True)

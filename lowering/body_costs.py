@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from ..analysis.proxies import Counts, counts
+from ..analysis.proxies import UNNAMED, Counts, counts
 from ..codegen.isa import VECTOR_OPS, Op
 from ..dialects import pim
 from ..dialects.location import node_name
@@ -83,6 +83,7 @@ def _parts(batch: BatchOp | pim.CoreBatchOp) -> Iterator[object]:
     yield from batch.block.arg_types
     for op in batch.block.ops:
         yield op
+        yield op.location
         yield from op.operands
         yield from op.properties.values()
         yield from (result.type for result in op.results)
@@ -165,7 +166,7 @@ def _by_node(numbers: Iterable[tuple[Operation, int]]) -> Counts:
     for op, number in numbers:
         name = names.get(id(op.location))
         if name is None:
-            name = names[id(op.location)] = node_name(op) or label_of(op)
+            name = names[id(op.location)] = node_name(op) or UNNAMED
         found[name] = found.get(name, 0) + number
     return counts(found)
 
@@ -230,8 +231,3 @@ def repeated_ops(block: Block) -> int:
         number = known.setdefault(key, len(known))
         numbers.update((result, (number, index)) for index, result in enumerate(op.results))
     return repeated
-
-
-def label_of(op: Operation) -> str:
-    """What an op without a node name is called in records."""
-    return f"<{op.name}>"

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
-from ..analysis.proxies import Level, Proxies
+from ..analysis.proxies import Level, Proxies, Survey
 from ..dialects import pim, spat
 from ..dialects.onnx_base import OnnxOp
 from .proxies_batches import batch_proxies
 from .proxies_onnx import interface_of_onnx, is_computation, onnx_proxies
+from .proxies_opaque import opaque_digest, opaque_names
 from .target import Target, target_of
-
-Ints = NDArray[np.int64]
 
 
 def proxies(module: ModuleOp, target: Target | None = None) -> Proxies:
@@ -28,15 +24,6 @@ def proxies(module: ModuleOp, target: Target | None = None) -> Proxies:
     Raises a TileError if the machine cannot be loaded or a table is missing: what cannot be known is no number.
     """
     return survey(module, target).proxies
-
-
-@dataclass(frozen=True)
-class Survey:
-    """The proxies of a module, and the nodes that its numbers come from."""
-
-    proxies: Proxies
-    contributions: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
-    """By field, then by node name: the part of it that is this node's."""
 
 
 def survey(module: ModuleOp, target: Target | None = None) -> Survey:
@@ -53,13 +40,13 @@ def survey(module: ModuleOp, target: Target | None = None) -> Survey:
     elif groups.onnx:
         numbers, contributions = onnx_proxies(groups.onnx)
     if groups.opaque:
-        contributions["opaque_ops"] = _named(groups.opaque)
+        contributions["opaque_ops"] = opaque_names(groups.opaque)
     record = Proxies(
         level=level,
         machine=_machine(target),
         interface=_interface(groups),
         opaque_ops=len(groups.opaque),
-        opaque_digest=_opaque_digest(groups.opaque),
+        opaque_digest=opaque_digest(groups.opaque),
         ir_ops=groups.op_count,
         ir_values=groups.value_count,
         **numbers,  # pyright: ignore[reportArgumentType]
@@ -158,26 +145,3 @@ def _interface(groups: _Groups) -> str:
             if isinstance(op, FuncOp):
                 found += interface_of_onnx(op)
     return "; ".join(sorted(found))
-
-
-def _opaque_digest(ops: Iterable[Operation]) -> str:
-    """The content of ops that the guard does not know: names, attributes, types and who uses whom, in order."""
-    state = hashlib.blake2b(digest_size=16)
-    numbers: dict[object, int] = {}
-    for op in ops:
-        name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
-        operands = [numbers.setdefault(operand, len(numbers)) for operand in op.operands]
-        attributes = sorted((key, str(value)) for key, value in {**op.properties, **op.attributes}.items())
-        types = [str(result.type) for result in op.results]
-        for result in op.results:
-            numbers.setdefault(result, len(numbers))
-        regions = [[[str(t) for t in block.arg_types] for block in region.blocks] for region in op.regions]
-        state.update(repr((name, operands, attributes, types, regions)).encode())
-    return state.hexdigest()
-
-
-def _named(ops: Iterable[Operation]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for op in ops:
-        found[op.name] = found.get(op.name, 0) + 1
-    return found

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
 from ..analysis.critical_path import PLACES, Events, SpanBatch, core_span, cut_lanes, replica_span
-from ..analysis.proxies import Level, counts
+from ..analysis.proxies import UNNAMED, Level, counts
 from ..analysis.window import OUTSIDE, RowWindow
 from ..dialects import pim, spat
 from ..dialects.location import node_name
 from ..dialects.spat import WindowAttr, shape_of
-from .body_costs import BodyCost, body_cost, label_of, machine_facts
+from .body_costs import BodyCost, body_cost, machine_facts
 from .event_order import Phase, event_key
 from .row_instances import producer_of
 from .target import Target
@@ -96,7 +96,7 @@ class _Program:
 
     def _name_tensors(self, ops: Sequence[spat.BatchOp | pim.CoreBatchOp]) -> None:
         index: dict[Operation, int] = {op: position for position, op in enumerate(ops)}
-        self._labels = [node_name(op) or label_of(op) for op in ops]
+        self._labels = [node_name(op) or UNNAMED for op in ops]
         for op, position in index.items():
             for value in op.results:
                 self.tensors[value] = _Tensor(shape_of(value), position, self._labels[position])
@@ -107,7 +107,7 @@ class _Program:
                 case pim.RowsOp():
                     batch = producer_of(op)
                     position = None if batch is None else index[batch]
-                    label = label_of(op) if position is None else self._labels[position]
+                    label = UNNAMED if position is None else self._labels[position]
                     self.tensors[op.result] = _Tensor(shape_of(op.result), position, label)
                 case _:
                     pass
@@ -178,7 +178,7 @@ class _Program:
         lanes, width = self._part("lanes_of_node"), self._part("width_of_node")
         for batch in self.batches:
             slots = batch.replicas if batch.cores is None else len(np.unique(batch.cores))
-            for name in batch.names:
+            for name in batch.names if batch.names != [UNNAMED] else ():
                 lanes[name] = max(lanes.get(name, 0), batch.lanes)
                 if batch.cost.products:
                     width[name] = max(width.get(name, 0), slots)
@@ -287,6 +287,7 @@ class _Program:
                 for value, argument in zip(batch.op.weights, batch.op.weight_arguments, strict=True):
                     if argument not in matrices and isinstance(value.owner, spat.ConstantOp):
                         constants[id(value.owner.value.data)] = value.owner.value.size
+                elements += sum(size for index, _, size in batch.cost.constants if index < 0)
         return elements + sum(constants.values())
 
     def _add_schedule(self, found: dict[str, object]) -> None:
@@ -317,8 +318,8 @@ class _Program:
         return self._distinct
 
     def _needed(self, tensor: _Tensor) -> Ints:
-        """Lines of row and core: who reads what it has not computed itself."""
-        found = [np.zeros((0, 2), np.int64)]
+        """Lines of row and core: who reads what it has not computed itself, or is said to need it."""
+        found = [np.zeros((0, 2), np.int64), *tensor.needs]
         for reader, rows in tensor.readers:
             inside = rows != OUTSIDE
             core = np.broadcast_to(_known(self.batches[reader].cores)[:, None], rows.shape)
@@ -336,7 +337,7 @@ class _Program:
             if tensor.messages:
                 found.append((tensor, np.concatenate(tensor.messages)))
             elif tensor.producer is not None and self.level is Level.SCHEDULED:
-                pairs = np.concatenate(tensor.needs) if tensor.needs else self._needed(tensor)
+                pairs = self._needed(tensor)
                 home = _known(self.batches[tensor.producer].cores)[pairs[:, 0]]
                 found.append((tensor, np.stack((pairs[:, 0], home, pairs[:, 1], np.full(len(pairs), -1)), axis=1)))
         return found
@@ -348,7 +349,7 @@ class _Program:
             if tensor.loads:
                 found.append((tensor, np.concatenate(tensor.loads)))
             elif tensor.producer is None and self.level is Level.SCHEDULED:
-                pairs = np.concatenate(tensor.needs) if tensor.needs else self._needed(tensor)
+                pairs = self._needed(tensor)
                 found.append((tensor, np.column_stack((pairs, self._first_reads(tensor, pairs)))))
         return found
 
@@ -405,12 +406,12 @@ class _Program:
 
     def _constant_loads(self) -> tuple[int, int]:
         """Constants that cores load: how many, and their elements. Each core loads each content once."""
-        held: dict[tuple[int, int], int] = {}
+        held: dict[tuple[int, int, int, int], int] = {}
         for batch in self.batches:
             cores = np.unique(_known(batch.cores)).tolist()
             for identity, columns, size in _loaded_constants(batch):
                 for core in cores:
-                    held[identity * 65536 + columns, core] = size
+                    held[identity, columns, size, core] = size
         return len(held), sum(held.values())
 
     def _row_bytes(self, tensor: _Tensor) -> int:
@@ -529,7 +530,7 @@ def _loaded_constants(batch: _Batch) -> list[tuple[int, int, int]]:
     op = batch.op
     if isinstance(op, spat.BatchOp):
         found = [
-            (_identity(op.weights[index]) if index >= 0 else 0, columns, size)
+            (_identity(op.weights[index]) if index >= 0 else id(op), columns, size)
             for index, columns, size in batch.cost.constants
         ]
         picked = {inner.source for inner in op.block.ops if isinstance(inner, spat.PickOp)}

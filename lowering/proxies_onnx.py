@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
-from ..analysis.proxies import counts
+from ..analysis.proxies import UNNAMED, counts
 from ..dialects import onnx
 from ..dialects.location import node_name
 from ..dialects.onnx_base import OnnxOp, shape_of
-from .body_costs import label_of
 
 RENAMES = (
     onnx.ConstantOp,
@@ -50,12 +49,13 @@ def onnx_proxies(ops: Sequence[OnnxOp]) -> tuple[dict[str, object], dict[str, di
         repeated = key in known
         number = known.setdefault(key, len(known))
         numbers.update((result, (number, index)) for index, result in enumerate(op.results))
-        label = node_name(op) or label_of(op)
+        label = node_name(op) or UNNAMED
         if is_computation(op):
             _add(parts["recomputed"], label, int(repeated))
             rows = _rows(op.results[0])
             instances += rows
-            parts["lanes_of_node"][label] = max(rows, parts["lanes_of_node"].get(label, 0))
+            if label != UNNAMED:
+                parts["lanes_of_node"][label] = max(rows, parts["lanes_of_node"].get(label, 0))
             _add(parts["macs"], label, _macs(op))
             _add(parts["element_passes"], label, _element_passes(op))
             if is_layer(op):

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.contract import (
+    Contract,
+    adds_of_slices,
+    changes_meaning,
+    constant,
+    decided_here,
+    no_longer_known,
+    rows_of_layers,
+    rows_of_surviving_nodes,
+)
 from ..analysis.machine import Precision
+from ..analysis.proxies import Level
 from ..lowering.allocation import allocate_layers
 from ..lowering.onnx_to_spat.context import LayerDemand, LayerMapping
 from ..lowering.onnx_to_spat.convert import convert_module
@@ -26,6 +38,43 @@ class ConvertOnnxToSpatPass(ModulePass):
     """
 
     name = "convert-onnx-to-spat"
+    contract: ClassVar[Contract] = Contract(
+        {
+            "compute_instances": changes_meaning(
+                rows_of_surviving_nodes, "an op with R rows of windows equals R lanes"
+            ),
+            "lanes_of_node": changes_meaning(
+                rows_of_layers, "a layer with R rows of windows equals R lanes in each of its parts"
+            ),
+            "partial_sums": changes_meaning(adds_of_slices, "k slices equal k products and k - 1 sums of them"),
+            "host_ops": changes_meaning(constant(0), "no op may stay behind for the host"),
+            **dict.fromkeys(
+                ("macs", "element_passes", "layer_elements", "step_count"),
+                no_longer_known("batches are counted in instructions and cycles of the machine"),
+            ),
+            **dict.fromkeys(
+                (
+                    "machine",
+                    "graph_lanes",
+                    "width",
+                    "span_cycles",
+                    "work_cycles",
+                    "product_elements",
+                    "mvm_count",
+                    "width_of_node",
+                    "lane_histogram",
+                    "vector_count",
+                    "instructions",
+                    "local_copies",
+                    "local_copy_bytes",
+                    "host_bytes",
+                    "weight_elements",
+                ),
+                decided_here("an ONNX network names no machine"),
+            ),
+        },
+        levels=((Level.ONNX, Level.GRAPH),),
+    )
 
     machine: str = "reference144"
     """Preset name or architecture file of the target machine."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.contract import Contract, no_longer_known
+from ..analysis.proxies import Level
 from ..lowering.spat_to_pim.convert import convert_to_pim
 
 
@@ -21,6 +24,10 @@ class ConvertSpatToPimPass(ModulePass):
     """
 
     name = "convert-spat-to-pim"
+    contract: ClassVar[Contract] = Contract(
+        {"partial_sums": no_longer_known("instructions do not say what they add")},
+        levels=((Level.SCHEDULED, Level.TENSORS),),
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         convert_to_pim(op)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from xdsl.context import Context
@@ -10,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
+from ..analysis.contract import Contract, changes_meaning, vanished_rows, visible_repetition
 from .onnx_simplify_arithmetic import ARITHMETIC_PATTERNS
 from .onnx_simplify_shapes import SHAPE_PATTERNS
 from .onnx_simplify_windows import WINDOW_PATTERNS
@@ -32,6 +34,16 @@ class OnnxSimplifyPass(ModulePass):
     """
 
     name = "onnx-simplify"
+    contract: ClassVar[Contract] = Contract(
+        {
+            "compute_instances": changes_meaning(
+                vanished_rows, "an op that is folded away takes its rows with it, and nobody else's lanes"
+            ),
+            "recomputed": changes_meaning(
+                visible_repetition, "what the network computes twice may come out as the same op twice"
+            ),
+        }
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         # Unused ops go at once: they would count as readers of what they read.

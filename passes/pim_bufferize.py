@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.contract import Contract, changes_meaning, may_trade, no_longer_known, with_added_copies
+from ..analysis.proxies import Level
 from ..lowering.bufferization import bufferize
 from .statistics import record_statistic
 
@@ -22,6 +25,27 @@ class PimBufferizePass(ModulePass):
     """
 
     name = "pim-bufferize"
+    contract: ClassVar[Contract] = Contract(
+        {
+            **dict.fromkeys(
+                ("local_copies", "local_copy_bytes"),
+                may_trade("a copy is added only where an instruction would overwrite what is read later"),
+            ),
+            **{
+                name: changes_meaning(with_added_copies(name), "the same, and the copies that were added")
+                for name in (
+                    "instructions",
+                    "instructions_max",
+                    "work_cycles",
+                    "busy_cycles_max",
+                    "span_cycles",
+                    "makespan_cycles",
+                )
+            },
+            "recomputed": no_longer_known("what a buffer holds depends on the order of writes"),
+        },
+        levels=((Level.TENSORS, Level.BUFFERS),),
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         record_statistic("copies added", bufferize(op))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.contract import Contract, decided_here
 from ..lowering.memory_planning import plan_module
 from .statistics import record_statistic
 
@@ -22,6 +24,12 @@ class PimPlanMemoryPass(ModulePass):
     """
 
     name = "pim-plan-memory"
+    contract: ClassVar[Contract] = Contract(
+        dict.fromkeys(
+            ("logical_core_bytes", "physical_core_bytes", "core_bytes_max"),
+            decided_here("before, buffers have no addresses"),
+        )
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         record_statistic("peak bytes", plan_module(op))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from xdsl.context import Context
@@ -10,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ..analysis.contract import STRICTEST, Contract
 from ..analysis.message_times import row_reads
 from ..dialects.location import copy_location
 from ..dialects.spat import DeferredCommunicationOp, InputOp, OutputOp, ScheduledComputeBatchOp
@@ -25,6 +27,8 @@ class SpatDeferCommunicationPass(ModulePass):
     """
 
     name = "spat-defer-communication"
+    contract: ClassVar[Contract] = STRICTEST
+    """It only writes down what the placement of lanes means."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for producer in list(op.walk()):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.contract import Contract, changes_meaning, no_longer_known, of
 from ..dialects.location import copy_location, node_name
 from ..dialects.spat import ComputeBatchOp, ScheduledComputeBatchOp
 from ..support.diagnostics import TileError
@@ -21,6 +23,12 @@ class SpatMaterializeSchedulePass(ModulePass):
     """
 
     name = "spat-materialize-schedule"
+    contract: ClassVar[Contract] = Contract(
+        {
+            "graph_lanes": no_longer_known("they are scheduled lanes now"),
+            "scheduled_lanes": changes_meaning(of("graph_lanes"), "each lane of the graph form is a scheduled lane"),
+        }
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for batch in [inner for inner in op.walk() if isinstance(inner, ComputeBatchOp)]:

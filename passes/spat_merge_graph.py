@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.contract import Contract, changes_meaning, fused_lanes, may_trade
 from ..dialects.spat import ComputeBatchOp
 from ..lowering.batch_fusion import can_fuse, fuse
 from .statistics import record_statistic
@@ -22,6 +24,18 @@ class SpatMergeGraphPass(ModulePass):
     """
 
     name = "spat-merge-graph"
+    contract: ClassVar[Contract] = Contract(
+        {
+            **dict.fromkeys(
+                ("compute_instances", "graph_lanes"),
+                changes_meaning(fused_lanes, "a lane of a fused batch stands for one of each batch in it"),
+            ),
+            "span_cycles": may_trade(
+                "a lane that adds the products of other parts to its own waits for them before it starts. The adding "
+                "batch would need cores of its own, and its rows a message each"
+            ),
+        }
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for batch in [inner for inner in op.walk() if isinstance(inner, ComputeBatchOp)]:

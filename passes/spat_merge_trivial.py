@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.contract import Contract, changes_meaning, fused_lanes
 from ..dialects.spat import ComputeBatchOp
 from ..lowering.trivial_folding import erase_dead, fold_body, share_constants
 from .statistics import record_statistic
@@ -21,6 +23,12 @@ class SpatMergeTrivialPass(ModulePass):
     """
 
     name = "spat-merge-trivial"
+    contract: ClassVar[Contract] = Contract(
+        dict.fromkeys(
+            ("compute_instances", "graph_lanes"),
+            changes_meaning(fused_lanes, "lanes whose results nothing reads are no work"),
+        )
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         record_statistic("constants shared", share_constants(op))

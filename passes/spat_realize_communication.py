@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.contract import Contract, decided_here
 from ..analysis.message_order import check_rendezvous, lists_from_order
 from ..analysis.message_times import message_steps, row_reads
 from ..dialects.location import copy_location, node_name
@@ -37,6 +39,9 @@ class SpatRealizeCommunicationPass(ModulePass):
     """
 
     name = "spat-realize-communication"
+    contract: ClassVar[Contract] = Contract(
+        {"makespan_cycles": decided_here("without messages there is no time at which a row arrives")}
+    )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         tables: list[Ints] = []

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
+from ..analysis.contract import (
+    Contract,
+    changes_meaning,
+    decided_here,
+    list_schedule,
+    replicas_as_cores,
+    replicas_on_cores,
+)
 from ..analysis.peft import InfeasibleError
+from ..analysis.proxies import Level
 from ..analysis.timeline import UNBOUNDED, TimedBatch, Timeline, schedule_lanes
 from ..dialects.location import node_name
 from ..dialects.spat import ComputeBatchOp
@@ -35,6 +45,33 @@ class SpatSchedulePeftPass(ModulePass):
     """
 
     name = "spat-schedule-peft"
+    contract: ClassVar[Contract] = Contract(
+        {
+            "span_cycles": changes_meaning(list_schedule, "cores that wait for no reason but rows end within this"),
+            "width_of_node": changes_meaning(replicas_on_cores, "a replica is on a core"),
+            "width": changes_meaning(replicas_as_cores, "from here on, cores in use instead of lanes"),
+            **dict.fromkeys(
+                (
+                    "step_count",
+                    "assignment",
+                    "busy_cycles_max",
+                    "busy_cycles",
+                    "instructions_max",
+                    "sends",
+                    "send_bytes",
+                    "receives",
+                    "receive_bytes",
+                    "byte_hops",
+                    "host_to_device_copies",
+                    "host_to_device_bytes",
+                    "device_to_host_copies",
+                    "device_to_host_bytes",
+                ),
+                decided_here("before, lanes have no cores"),
+            ),
+        },
+        levels=((Level.GRAPH, Level.SCHEDULED),),
+    )
 
     runs_per_replica: int = 32
     """Tasks that the lanes of one replica are grouped into, at most."""

@@ -1,0 +1,240 @@
+"""What a pass promises about the proxies: a clause for each field, and the strictest for a field without one.
+
+A clause is *equal*, *not worse*, *may trade* (with the reason why this is no harm), or *changes meaning* (with the
+mapping that says what the field before amounts to in terms of the program after). A mapping is code: it gets both
+records and gives the value to compare with, or None where it cannot say, which is a rejection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from .proxies import FIELDS, Change, Counts, Level, Proxies, Verdict, counts, judge
+
+MappingFunction: TypeAlias = Callable[[Proxies, Proxies], object]
+"""From the records before and after to the value of the field before, in the terms of the record after."""
+
+
+class Kind(Enum):
+    """The kinds of clauses."""
+
+    EQUAL = "equal"
+    NOT_WORSE = "not worse"
+    MAY_TRADE = "may trade"
+    CHANGES_MEANING = "changes meaning"
+    DECIDED_HERE = "is decided here"
+    NO_LONGER_KNOWN = "is no longer known"
+
+
+@dataclass(frozen=True)
+class Clause:
+    """What a pass promises about one field."""
+
+    kind: Kind
+    reason: str = ""
+    mapping: MappingFunction | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind.value}: {self.reason}" if self.reason else self.kind.value
+
+
+EQUAL = Clause(Kind.EQUAL)
+NOT_WORSE = Clause(Kind.NOT_WORSE)
+
+
+def may_trade(reason: str) -> Clause:
+    """The field may get worse, for ``reason``."""
+    assert reason, "a trade has a reason"
+    return Clause(Kind.MAY_TRADE, reason)
+
+
+def changes_meaning(mapping: MappingFunction, reason: str) -> Clause:
+    """The field means something else afterwards; ``mapping`` makes both comparable."""
+    return Clause(Kind.CHANGES_MEANING, reason, mapping)
+
+
+def decided_here(reason: str) -> Clause:
+    """Nothing could be known of the field before; if something was, it may not get worse."""
+    return Clause(Kind.DECIDED_HERE, reason)
+
+
+def no_longer_known(reason: str) -> Clause:
+    """The field has no meaning at the level afterwards; if it does have one, it may not get worse."""
+    return Clause(Kind.NO_LONGER_KNOWN, reason)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What a pass promises. The empty contract is the strictest: nothing may get worse or become unknown."""
+
+    clauses: Mapping[str, Clause] = field(default_factory=dict[str, Clause])
+    levels: tuple[tuple[Level, Level], ...] = ()
+    """Changes of level that the pass may make; without one, the level stays."""
+
+    def __post_init__(self) -> None:
+        unknown = sorted(self.clauses.keys() - FIELDS.keys())
+        assert not unknown, f"a contract about fields that do not exist: {', '.join(unknown)}"
+
+    def clause(self, name: str) -> Clause:
+        return self.clauses.get(name, NOT_WORSE)
+
+    def describe(self) -> Iterator[str]:
+        """The contract in words, for documents."""
+        for before, after in self.levels:
+            yield f"lowers {before.value} to {after.value}"
+        grouped: dict[str, list[str]] = {}
+        for name, clause in self.clauses.items():
+            grouped.setdefault(str(clause), []).append(name)
+        for text, names in grouped.items():
+            yield f"{', '.join(names)}: {text}"
+        yield "everything else may not get worse" if self.clauses else "nothing may get worse"
+
+
+STRICTEST = Contract()
+
+
+def check(contract: Contract, before: Proxies, after: Proxies) -> list[Change]:
+    """All fields of both records, judged by the contract."""
+    return [
+        _check_field(contract, name, before, after)
+        for name in FIELDS
+        if name != "lower_bounds" and (getattr(before, name), getattr(after, name)) != (None, None)
+    ]
+
+
+def _check_field(contract: Contract, name: str, before: Proxies, after: Proxies) -> Change:
+    old, new = getattr(before, name), getattr(after, name)
+    if name == "level" and (old, new) in contract.levels:
+        return Change(name, old, new, Verdict.SHOWN, "the pass lowers")
+    clause = contract.clause(name)
+    if clause.kind is Kind.CHANGES_MEANING and clause.mapping is not None and old != new:
+        old = clause.mapping(before, after)
+    plain = judge(name, old, new)
+    match clause.kind:
+        case Kind.EQUAL if old != new:
+            verdict = Verdict.CHANGED
+        case Kind.MAY_TRADE if old is not None and new is not None and plain.is_harm:
+            verdict = Verdict.SHOWN
+        case Kind.DECIDED_HERE if old is None:
+            verdict = Verdict.SHOWN
+        case Kind.NO_LONGER_KNOWN if new is None:
+            verdict = Verdict.SHOWN
+        case _:
+            verdict = plain
+    return Change(name, old, new, verdict, clause.reason)
+
+
+# Mappings
+
+
+def of(name: str) -> MappingFunction:
+    """The field ``name`` of the record before."""
+    return lambda before, after: getattr(before, name)
+
+
+def constant(value: object) -> MappingFunction:
+    return lambda before, after: value
+
+
+def vanished_rows(before: Proxies, after: Proxies) -> object:
+    """Rows of ops that are gone, where no op works on more elements than before."""
+    if before.element_passes is None or after.element_passes is None:
+        return None
+    if before.compute_instances is None or after.compute_instances is None:
+        return None
+    if after.element_passes > before.element_passes or after.compute_instances > before.compute_instances:
+        return before.compute_instances
+    return after.compute_instances
+
+
+def visible_repetition(before: Proxies, after: Proxies) -> object:
+    """Ops that come out equal, where all of them together compute no more than before."""
+    pairs = [(before.macs, after.macs), (before.element_passes, after.element_passes)]
+    if any(old is None or new is None or new > old for old, new in pairs):
+        return before.recomputed
+    return after.recomputed
+
+
+def rows_of_surviving_nodes(before: Proxies, after: Proxies) -> object:
+    """An op with R rows of windows equals R lanes; what only renames data has none."""
+    if before.lanes_of_node is None or after.lanes_of_node is None:
+        return None
+    surviving = dict(after.lanes_of_node)
+    return sum(rows for name, rows in before.lanes_of_node if name in surviving)
+
+
+def rows_of_layers(before: Proxies, after: Proxies) -> Counts | None:
+    """A layer with R rows of windows equals R lanes in each of its parts."""
+    if before.lanes_of_node is None or before.layer_elements is None:
+        return None
+    layers = dict(before.layer_elements)
+    return counts((name, rows) for name, rows in before.lanes_of_node if name in layers)
+
+
+def adds_of_slices(before: Proxies, after: Proxies) -> Counts | None:
+    """k slices equal k products and k - 1 sums of them: by node, in elements."""
+    if before.layer_elements is None or after.product_elements is None or after.partial_sums is None:
+        return None
+    products, layers = dict(after.product_elements), dict(before.layer_elements)
+    return counts(
+        (name, max(0, products.get(name, 0) - layers[name]) if name in layers else found)
+        for name, found in after.partial_sums
+    )
+
+
+def fused_lanes(before: Proxies, after: Proxies) -> int | None:
+    """A fused batch of N lanes stands for the N lanes of each batch in it; batches that nothing reads are gone.
+
+    So there may be fewer batches of N lanes, but none of a number of lanes that there was not before.
+    """
+    if before.lane_histogram is None or after.lane_histogram is None:
+        return None
+    old, new = dict(before.lane_histogram), dict(after.lane_histogram)
+    if any(number > old.get(lanes, 0) for lanes, number in new.items()):
+        return before.compute_instances
+    return sum(int(lanes) * number for lanes, number in new.items())
+
+
+def replicas_as_cores(before: Proxies, after: Proxies) -> int | None:
+    """As many cores as the replicas of the layer that has most: they do not share one."""
+    if before.width_of_node is None:
+        return None
+    return max((replicas for _, replicas in before.width_of_node), default=1)
+
+
+def replicas_on_cores(before: Proxies, after: Proxies) -> Counts | None:
+    """Replicas of a layer have cores of their own, unless all layers together have more replicas than there are cores.
+
+    Then some share one, and what that costs is bounded by the critical path and the busiest core.
+    """
+    if before.width_of_node is None or after.width_of_node is None or after.width is None:
+        return None
+    if sum(replicas for _, replicas in before.width_of_node) <= after.width:
+        return before.width_of_node
+    found = dict(after.width_of_node)
+    return counts((name, min(replicas, found.get(name, 0))) for name, replicas in before.width_of_node)
+
+
+def list_schedule(before: Proxies, after: Proxies) -> int | None:
+    """Cores that never wait without cause finish within the critical path and the work of the busiest core."""
+    if before.span_cycles is None or after.busy_cycles_max is None:
+        return None
+    return before.span_cycles + after.busy_cycles_max
+
+
+def with_added_copies(name: str) -> MappingFunction:
+    """The field ``name`` with the local copies that were added; unchanged if none were."""
+
+    def mapped(before: Proxies, after: Proxies) -> object:
+        if before.local_copies is None or after.local_copies is None:
+            return None
+        added = after.local_copies - before.local_copies
+        value = getattr(before, name)
+        if added <= 0 or value is None:
+            return value
+        return value + added if name.startswith("instructions") else getattr(after, name)
+
+    return mapped
