@@ -79,7 +79,7 @@ class _MissingOperandError(Exception):
 
 def _lower(context: LoweringContext, op: Operation) -> None:
     if isinstance(op, onnx.ConstantOp):
-        context.constants[op.output] = op.value.array.astype(np.float32)
+        context.constants[op.output] = np.asarray(op.value.array, np.float32)
         return
     lower = LOWERINGS.get(op.name)
     if lower is None:

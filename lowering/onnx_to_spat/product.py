@@ -168,6 +168,11 @@ class Product:
         lengths = np.array([run.length for part in slices for run in part.runs])
         return int(self.machine.copy_cycles(lengths * self.precision.input_bytes).sum())
 
+    @property
+    def matrix_shape(self) -> tuple[int, int]:
+        """Rows and columns of the weight matrix."""
+        return sum(self.lengths), self.windows * self.outputs
+
     def matrix(self, weights: Weights) -> Weights:
         """The weight matrix for ``weights`` ``[outputs, channels, rows, columns]``: rows follow the pieces, columns the
         windows, each with all outputs."""

@@ -38,7 +38,8 @@ def convolve(
     name = node_name(op) or op.name
     mapping = context.map_layer(LayerDemand(name, feature.images * kernel.output[0], tuple(options)))
     product = next(one for one in options if one.windows == mapping.windows)
-    matrix = product.matrix(weights)
+    # The first sweep only asks what layers demand; its weights are never looked at.
+    matrix = product.matrix(weights) if context.mappings is not None else np.zeros(product.matrix_shape, np.float32)
 
     segments: list[Segment] = []
     width = product.group_arrays * product.array_columns
