@@ -144,7 +144,7 @@ def _check_replaceable(path: Path) -> None:
     if not path.exists():
         return
     if path.suffix == ZIP_SUFFIX:
-        fits = path.is_file()
+        fits = not path.is_dir()
     else:
         fits = path.is_dir() and ((path / MANIFEST).is_file() or not any(path.iterdir()))
     if not fits:

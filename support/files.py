@@ -1,51 +1,119 @@
-"""Writing results so that a failure or an interrupt leaves nothing half-written."""
+"""Writing results so that a failure or an interrupt leaves nothing half-written.
+
+A symbolic link stays, and what it points to is replaced. What is no regular file (a device, a FIFO, `/dev/stdout`) is
+never replaced: the finished result is written to it.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .diagnostics import TileError
+
+_DESCRIPTORS = re.compile(r"/dev/fd|/proc/\d+/(task/\d+/)?fd")
+_MOST_LINKS = 40
+
 
 @contextmanager
 def atomic_file(path: Path) -> Generator[Path]:
-    """Yields a temporary path beside ``path``; renames it to ``path`` on success, removes it on any exception."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
+    """Yields the path of a temporary file; on success it becomes ``path``, on any exception it is removed.
+
+    A TileError about ``path`` if nothing can be written there.
+    """
+    target = _resolved(path)
+    if target.is_dir():
+        raise TileError(str(path), "is a directory", "name a file")
+    special = _is_special(target)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=None if special else target.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from None
     temporary = Path(name)
     try:
+        os.close(handle)
         yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
+        try:
+            if special:
+                _copy(temporary, target)
+            else:
+                os.chmod(temporary, 0o666 & ~_umask())
+                os.replace(temporary, target)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise _unwritable(path, error) from None
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager
 def atomic_directory(path: Path) -> Generator[Path]:
-    """Yields a temporary directory beside ``path``; on success it replaces ``path``, on any exception it is removed.
+    """Yields a temporary directory; on success it replaces ``path``, on any exception it is removed.
 
     A directory that already stands at ``path`` is kept until the new one is complete.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    target = Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         yield temporary
         os.chmod(temporary, 0o777 & ~_umask())
-        if path.exists():
-            retired = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
-            os.replace(path, retired / "old")
-            os.replace(temporary, path)
-            shutil.rmtree(retired)
+        if target.exists():
+            _exchange(temporary, target)
         else:
-            os.replace(temporary, path)
-    except BaseException:
+            os.replace(temporary, target)
+    finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        raise
+
+
+def _exchange(new: Path, target: Path) -> None:
+    """Puts ``new`` in the place of the directory ``target``, which is deleted, or put back if that fails."""
+    retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
+    old = retired / "old"
+    try:
+        os.replace(target, old)
+        os.replace(new, target)
+    finally:
+        if old.exists() and not target.exists():
+            os.replace(old, target)
+        shutil.rmtree(retired, ignore_errors=True)
+
+
+def _resolved(path: Path) -> Path:
+    """Where ``path`` leads through symbolic links; an open descriptor of a process is not followed further."""
+    for _ in range(_MOST_LINKS):
+        path = Path(os.path.realpath(path.parent)) / path.name
+        if _DESCRIPTORS.fullmatch(str(path.parent)) or not path.is_symlink():
+            return path
+        path = path.parent / path.readlink()
+    return path
+
+
+def _is_special(target: Path) -> bool:
+    """Whether something is there that must be written to, and not be replaced."""
+    try:
+        return bool(_DESCRIPTORS.fullmatch(str(target.parent))) or not stat.S_ISREG(target.stat().st_mode)
+    except OSError:
+        return False
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Writes the content of ``source`` to ``target``, which is there. Own descriptors go on where they are."""
+    own = str(target.parent) in ("/dev/fd", f"/proc/{os.getpid()}/fd") and target.name.isdecimal()
+    handle = os.dup(int(target.name)) if own else os.open(target, os.O_WRONLY)
+    with os.fdopen(handle, "wb") as out, source.open("rb") as content:
+        shutil.copyfileobj(content, out)
+
+
+def _unwritable(path: Path, error: OSError) -> TileError:
+    return TileError(str(path), f"cannot be written: {(error.strerror or str(error)).lower()}")
 
 
 def _umask() -> int:

@@ -1,0 +1,132 @@
+"""What writing a file does to what already stands in its place."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from tilec.support.diagnostics import TileError
+from tilec.support.files import atomic_directory, atomic_file
+
+
+def _write(path: Path, text: str = "new") -> None:
+    with atomic_file(path) as temporary:
+        temporary.write_text(text)
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("old")
+    (tmp_path / "far").symlink_to("link")
+    (tmp_path / "link").symlink_to("target")
+    _write(tmp_path / "far")
+    assert (tmp_path / "far").is_symlink()
+    assert (tmp_path / "link").is_symlink()
+    assert target.read_text() == "new"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["far", "link", "target"]
+
+
+def test_a_link_to_nothing_gets_a_target(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("target")
+    _write(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
+
+
+def test_a_fifo_is_written_to(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    (tmp_path / "link").symlink_to(fifo)
+    for path in (fifo, tmp_path / "link"):
+        found: list[str] = []
+        reader = threading.Thread(target=lambda found=found: found.append(fifo.read_text()), daemon=True)
+        reader.start()
+        _write(path)
+        reader.join(10)
+        assert found == ["new"]
+        assert fifo.is_fifo()
+
+
+def test_an_own_descriptor_is_written_where_it_is(tmp_path: Path) -> None:
+    if not Path("/dev/fd").exists():
+        pytest.skip("there is no /dev/fd")
+    with (tmp_path / "file").open("wb") as file:
+        file.write(b"before ")
+        file.flush()
+        inode = os.fstat(file.fileno()).st_ino
+        _write(Path(f"/dev/fd/{file.fileno()}"))
+        file.write(b" after")
+    assert (tmp_path / "file").read_text() == "before new after"
+    assert (tmp_path / "file").stat().st_ino == inode
+
+
+def test_a_pipe_is_written_to() -> None:
+    if not Path("/dev/fd").exists():
+        pytest.skip("there is no /dev/fd")
+    reading, writing = os.pipe()
+    _write(Path(f"/dev/fd/{writing}"))
+    os.close(writing)
+    with os.fdopen(reading) as file:
+        assert file.read() == "new"
+
+
+def test_a_directory_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(TileError, match=r": is a directory; name a file") as caught:
+        _write(tmp_path)
+    assert caught.value.where == str(tmp_path)
+
+
+def test_an_error_names_the_given_path(tmp_path: Path) -> None:
+    path = tmp_path / "link"
+    path.symlink_to(tmp_path / "none" / "file")
+    with pytest.raises(TileError, match="cannot be written: no such file or directory") as caught:
+        _write(path)
+    assert caught.value.where == str(path)
+
+
+def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def write_half() -> None:
+        with atomic_file(path) as temporary:
+            temporary.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_half()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_to_a_directory_stays(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "old").touch()
+    (tmp_path / "link").symlink_to(target)
+    with atomic_directory(tmp_path / "link") as temporary:
+        (temporary / "new").touch()
+    assert (tmp_path / "link").is_symlink()
+    assert [one.name for one in target.iterdir()] == ["new"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "target"]
+
+
+def test_the_old_directory_comes_back_if_it_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "old").touch()
+    replace, seen = os.replace, list[str]()
+
+    def failing(source: Path, destination: Path) -> None:
+        seen.append(source.name)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        replace(source, destination)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(KeyboardInterrupt), atomic_directory(target) as temporary:
+        (temporary / "new").touch()
+    assert [one.name for one in target.iterdir()] == ["old"]
+    assert list(tmp_path.iterdir()) == [target]
