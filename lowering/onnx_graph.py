@@ -39,6 +39,7 @@ def build_module(model: OnnxModel, dims: Mapping[str, int]) -> ModuleOp:
 def _unsupported(model: OnnxModel, node: NodeProto) -> list[TileError]:
     """What is wrong or not supported about a node, as far as it can be told without shapes."""
     domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
+    opset = model.opsets.get(node.domain, "not imported") if domain else model.opset
     rule = None if domain else RULES.get(node.op_type)
     where = _where(model, node)
     if domain:
@@ -48,7 +49,7 @@ def _unsupported(model: OnnxModel, node: NodeProto) -> list[TileError]:
         if not problems:
             attributes = Node(node, where, model.opset, {})
             problems = rule.unsupported(attributes) if rule else ["the operator is not supported"]
-    return [TileError(where, f"{domain}{node.op_type} (opset {model.opset}): {problem}") for problem in problems]
+    return [TileError(where, f"{domain}{node.op_type} (opset {opset}): {problem}") for problem in problems]
 
 
 def _where(model: OnnxModel, node: NodeProto) -> str:
@@ -62,27 +63,33 @@ def input_types(model: OnnxModel, dims: Mapping[str, int]) -> dict[str, TensorTy
     """The types of the network's inputs, with symbolic dimensions bound by ``dims``."""
     errors: list[TileError] = []
     types: dict[str, TensorType[Attribute]] = {}
-    symbols: list[str] = []
+    symbols: dict[str, str] = {}
     for value in model.graph.input:
         if value.name in model.constants:
             continue
         try:
-            types[value.name] = _input_type(model.where, value, dims, symbols)
+            if (type := _input_type(model.where, value, dims, symbols)) is not None:
+                types[value.name] = type
         except TileError as error:
             errors.append(error)
+    for symbol, where in symbols.items():
+        if symbol not in dims:
+            errors.append(
+                TileError(model.where, f"dimension {symbol} of {where} is not bound", f"add --dim {symbol}=VALUE")
+            )
     for name, extent in dims.items():
         if name not in symbols:
-            known = f"it has {', '.join(dict.fromkeys(symbols))}" if symbols else "it has none"
+            known = f"it has {', '.join(symbols)}" if symbols else "it has none"
             errors.append(TileError(f"--dim {name}={extent}", f"the model has no such dimension; {known}"))
     if errors:
-        # Many inputs may lack the same dimension; each needs to be told once.
-        raise TileErrors({str(error): error for error in errors}.values())
+        raise TileErrors(errors)
     return types
 
 
 def _input_type(
-    where: str, value: ValueInfoProto, dims: Mapping[str, int], symbols: list[str]
-) -> TensorType[Attribute]:
+    where: str, value: ValueInfoProto, dims: Mapping[str, int], symbols: dict[str, str]
+) -> TensorType[Attribute] | None:
+    """The type of an input; None if a dimension is not bound. ``symbols`` collects symbols and their first input."""
     what = f"input {value.name!r}"
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
@@ -94,19 +101,22 @@ def _input_type(
         raise TileError(where, f"{what} has elements of the unsupported type number {tensor.elem_type}")
     if not tensor.HasField("shape"):
         raise TileError(where, f"{what} has no shape", "export the model with the shapes of its inputs")
-    shape: list[int] = []
-    for index, dimension in enumerate(tensor.shape.dim):
-        if dimension.HasField("dim_value"):
-            extent = dimension.dim_value
-        else:
-            symbol = dimension.dim_param or f"{value.name}.{index}"
-            symbols.append(symbol)
-            if symbol not in dims:
-                raise TileError(where, f"dimension {symbol} of {what} is not bound", f"add --dim {symbol}=N")
-            extent = dims[symbol]
+    names = [
+        None if dimension.HasField("dim_value") else dimension.dim_param or f"{value.name}.{index}"
+        for index, dimension in enumerate(tensor.shape.dim)
+    ]
+    for symbol in names:
+        if symbol is not None:
+            symbols.setdefault(symbol, what)
+    if any(symbol is not None and symbol not in dims for symbol in names):
+        return None
+    shape = [
+        dimension.dim_value if symbol is None else dims[symbol]
+        for symbol, dimension in zip(names, tensor.shape.dim, strict=True)
+    ]
+    for index, extent in enumerate(shape):
         if extent <= 0:
             raise TileError(where, f"dimension {index} of {what} is {extent}", "give a positive size")
-        shape.append(extent)
     check_size(where, what, tuple(shape), dtype)
     return TensorType(element_type, shape)
 

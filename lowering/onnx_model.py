@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,8 @@ class OnnxModel:
     opset: int
     constants: dict[str, Array]
     """The initializers."""
+    opsets: dict[str, int] = field(default_factory=dict[str, int])
+    """The opset of each domain that the model imports; that of the standard operators is `ai.onnx`."""
 
 
 def read_model(source: Path | bytes) -> OnnxModel:
@@ -60,10 +62,13 @@ def read_model(source: Path | bytes) -> OnnxModel:
     where = "<model>" if isinstance(source, bytes) else source.name
     folder = None if isinstance(source, bytes) else source.parent
     proto = _inlined(where, _parse(where, source if isinstance(source, bytes) else _content(source)))
-    opset = _opset(where, proto)
+    opsets = {entry.domain or "ai.onnx": entry.version for entry in proto.opset_import}
+    opset = _opset(where, opsets)
     graph = proto.graph
     if not all(isinstance(text, str) for text in _texts(graph)):
         raise TileError(where, "has names that are not UTF-8 text", "restore the complete file")
+    if not graph.output:
+        raise TileError(where, "has no outputs, so that nothing is computed", "export it with its outputs")
     if graph.sparse_initializer:
         raise TileError(where, "sparse initializers are not supported", "store them densely")
     constants: dict[str, Array] = {}
@@ -72,7 +77,7 @@ def read_model(source: Path | bytes) -> OnnxModel:
             raise TileError(where, f"initializer {tensor.name!r} exists twice", "export the model again")
         constants[tensor.name] = read_tensor(where, f"initializer {tensor.name!r}", tensor, folder)
         tensor.ClearField("raw_data")
-    return OnnxModel(where, graph, _in_order(where, graph, constants), opset, constants)
+    return OnnxModel(where, graph, _in_order(where, graph, constants), opset, constants, opsets)
 
 
 def node_label(node: NodeProto) -> str:
@@ -132,8 +137,7 @@ def _inlined(where: str, model: ModelProto) -> ModelProto:
         raise TileError(where, f"its functions cannot be inlined: {error}", "export it without functions") from error
 
 
-def _opset(where: str, model: ModelProto) -> int:
-    opsets = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
+def _opset(where: str, opsets: dict[str, int]) -> int:
     newest = onnx.defs.onnx_opset_version()
     opset = opsets.get("ai.onnx")
     if opset is None:

@@ -113,7 +113,7 @@ def test_symbolic_dimensions_are_bound() -> None:
 
 def test_dimension_without_a_name() -> None:
     model = model_of([RELU], [tensor("x", [None, 3])])
-    assert "dimension x.0 of input 'x' is not bound; add --dim x.0=N" in refused(model)
+    assert "dimension x.0 of input 'x' is not bound; add --dim x.0=VALUE" in refused(model)
     module = import_onnx(model.SerializeToString(), {"x.0": 5})
     assert "tensor<5x3xf32>" in str(module)
 
@@ -329,6 +329,10 @@ def test_empty() -> None:
     assert "empty graph" in refused(onnx.ModelProto(ir_version=8, graph=onnx.GraphProto(name="g")))
 
 
+def test_no_outputs() -> None:
+    assert "<model>: has no outputs, so that nothing is computed" in refused(model_of([RELU], outputs=[]))
+
+
 def test_ir_version() -> None:
     model = model_of([RELU])
     model.ir_version = onnx.IR_VERSION + 1
@@ -409,7 +413,10 @@ def test_deep_graph_is_no_recursion() -> None:
         ([helper.make_node("Nonsense", ["x"], ["y"])], "Nonsense (opset 17): the standard has no such operator"),
         ([helper.make_node("Gelu", ["x"], ["y"])], "Gelu (opset 17): the standard has no such operator"),
         ([helper.make_node("Det", ["x"], ["y"])], "Det (opset 17): the operator is not supported"),
-        ([helper.make_node("Relu", ["x"], ["y"], domain="com.acme")], "com.acme.Relu (opset 17): the operator is not"),
+        (
+            [helper.make_node("Relu", ["x"], ["y"], domain="com.acme")],
+            "com.acme.Relu (opset not imported): the operator",
+        ),
         ([helper.make_node("MaxPool", ["x"], ["p", "y"], kernel_shape=[2, 2])], "output 1 is used"),
         ([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[9, 9])], "window of 9 does not fit into 8"),
         ([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[0, 1])], "is not positive"),
@@ -498,12 +505,29 @@ def test_bad_inputs(value: onnx.ValueInfoProto, message: str) -> None:
 
 def test_dimensions_that_are_not_bound_or_not_there() -> None:
     model = model_of([RELU], [tensor("x", ["batch", 3])])
-    assert "dimension batch of input 'x' is not bound; add --dim batch=N" in refused(model)
+    assert "dimension batch of input 'x' is not bound; add --dim batch=VALUE" in refused(model)
     text = refused(model, batch=1, bach=2)
     assert text == "error: --dim bach=2: the model has no such dimension; it has batch"
     assert "is 0" in refused(model, batch=0)
     assert "is -1" in refused(model, batch=-1)
     assert "it has none" in refused(model_of([RELU]), batch=1)
+
+
+def test_all_unbound_dimensions_are_told_at_once() -> None:
+    inputs = [tensor("x", ["batch", 3, "h", "w"]), tensor("z", ["batch", None, "h", "w"])]
+    model = model_of([helper.make_node("Add", ["x", "z"], ["y"])], inputs)
+    assert [line.partition("dimension ")[2] for line in refused(model, h=8).splitlines()] == [
+        "batch of input 'x' is not bound; add --dim batch=VALUE",
+        "w of input 'x' is not bound; add --dim w=VALUE",
+        "z.1 of input 'z' is not bound; add --dim z.1=VALUE",
+    ]
+
+
+def test_opset_of_a_foreign_operator() -> None:
+    model = model_of([helper.make_node("Gelu", ["x"], ["y"], name="n", domain="com.other")])
+    assert "node 'n': com.other.Gelu (opset not imported): " in refused(model)
+    model.opset_import.append(helper.make_opsetid("com.other", 3))
+    assert "node 'n': com.other.Gelu (opset 3): " in refused(model)
 
 
 # Tensors that make no sense
