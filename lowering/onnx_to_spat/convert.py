@@ -55,12 +55,16 @@ def main_function(module: ModuleOp) -> FuncOp:
 
 def _sweep(main: FuncOp, context: LoweringContext) -> LoweringContext:
     errors: list[TileError] = []
+    if not main.body.block.args:
+        raise TileError("function @main", "it has no inputs, so that its outputs are constants", "give it its inputs")
     for index, argument in enumerate(main.body.block.args):
         context.features[argument] = _input(context, argument, io_name(main, "arg_attrs", index))
     for op in main.body.block.ops:
         if isinstance(op, ReturnOp):
             if errors:
                 raise TileErrors(errors)
+            if not op.arguments:
+                raise TileError("function @main", "it has no outputs", "return what the network computes")
             for index, value in enumerate(op.arguments):
                 _output(context, op, value, io_name(main, "res_attrs", index))
         else:
@@ -83,7 +87,7 @@ def _lower(context: LoweringContext, op: Operation) -> None:
         return
     lower = LOWERINGS.get(op.name)
     if lower is None:
-        raise refuse(op, "no lowering to the spat dialect exists for this op", "see docs/operators.md")
+        raise refuse(op, "no lowering to the spat dialect exists for this op", _remedy(context, op))
     if any(operand not in context.features and operand not in context.constants for operand in op.operands):
         raise _MissingOperandError
     lowered = lower(context, op)
@@ -91,6 +95,15 @@ def _lower(context: LoweringContext, op: Operation) -> None:
     for result, feature in zip(op.results, features, strict=True):
         assert feature.shape == shape_of(result), f"{op.name}: {feature.shape} is not {result.type}"
         context.features[result] = feature
+
+
+def _remedy(context: LoweringContext, op: Operation) -> str:
+    """What may help against an op without a lowering."""
+    if op.name in SIMPLIFIED or all(operand in context.constants for operand in op.operands):
+        return "run onnx-simplify first"
+    if op.name in SOMETIMES_SIMPLIFIED:
+        return "run onnx-simplify first; what it leaves, see docs/operators.md, is not supported"
+    return "see docs/operators.md"
 
 
 def _input(context: LoweringContext, argument: SSAValue, name: str) -> Feature:
@@ -351,3 +364,14 @@ LOWERINGS: dict[str, Lower] = {
     "onnx.Concat": _concat,
 }
 """The lowering of each op, by name. An op that is not here is an error that names the node."""
+
+SIMPLIFIED = frozenset(
+    f"onnx.{name}"
+    for name in ("BatchNormalization", "Dropout", "Flatten", "Identity", "Mean", "Squeeze", "Sum", "Unsqueeze")
+)
+"""Ops of which `onnx-simplify` leaves none."""
+
+SOMETIMES_SIMPLIFIED = frozenset(
+    f"onnx.{name}" for name in ("Cast", "Div", "Expand", "MatMul", "Pad", "Pow", "ReduceMean", "Slice", "Split", "Tile")
+)
+"""Ops of which `onnx-simplify` leaves some: it depends on their attributes, or on what is constant."""
