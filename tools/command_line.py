@@ -28,8 +28,9 @@ class CommandLine(argparse.ArgumentParser):
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parses ``arguments``; a TileError for what is unknown, with the nearest known option."""
         flags = {string for action in self._actions if action.nargs == 0 for string in action.option_strings}
+        valued = {string for action in self._actions if action.nargs is None for string in action.option_strings}
         known = self.option_strings()
-        namespace, unknown = self.parse_known_args(list(_llvm_spelling(arguments, flags, known)))
+        namespace, unknown = self.parse_known_args(list(_llvm_spelling(arguments, flags, valued, known)))
         if unknown:
             name = unknown[0].partition("=")[0]
             what = f"unknown option '{name}'" if name.startswith("-") else f"unexpected argument '{name}'"
@@ -45,16 +46,22 @@ def dimension(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
-def _llvm_spelling(arguments: Sequence[str], flags: set[str], known: Iterable[str]) -> Iterable[str]:
-    """The arguments in the one spelling that argparse knows."""
+def _llvm_spelling(arguments: Sequence[str], flags: set[str], valued: set[str], known: Iterable[str]) -> Iterable[str]:
+    """The arguments in the one spelling that argparse knows; what follows a ``valued`` option is left alone."""
     options = set(known)
+    is_value = False
     for index, argument in enumerate(arguments):
         if argument == "--":
             yield from arguments[index:]
             return
+        if is_value or not argument.startswith("-"):
+            is_value = False
+            yield argument
+            continue
         name, equals, value = argument.partition("=")
         if name not in options and f"-{name}" in options:
             name = f"-{name}"
+        is_value = name in valued and not equals
         if name in flags and equals:
             if value in _FALSE:
                 negative = f"--no-{name.removeprefix('--')}"
