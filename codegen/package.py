@@ -15,15 +15,17 @@ everything in it.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 from ..support.diagnostics import TileError
 from .archive import ZIP_SUFFIX, ArchiveReader, FileFacts, read_archive, write_archive
 from .columns import Program
 from .json_stream import write_program_json
-from .manifest import Manifest, Origin, manifest_text, parse_manifest
+from .manifest import FORMAT, Manifest, Origin, manifest_text, parse_manifest
 from .memory_file import MemoryReader, write_memory
 from .memory_image import GlobalMemory, TensorLayout, WeightTable
 from .package_check import package_faults
@@ -56,7 +58,7 @@ class Package:
 def write_package(package: Package, path: Path) -> str:
     """Writes the package, all of it or nothing, and returns its digest.
 
-    A package that stands at ``path`` is replaced; anything else there is an error.
+    A package that stands at ``path`` is replaced; anything else there, or in its directory, is an error.
     """
     faults = package_faults(package.program, package.weights, package.memory, package.inputs, package.outputs)
     assert not faults, f"the compiler made a bad package: {faults[0]}"
@@ -141,14 +143,46 @@ def _complete(package: Package) -> WeightTable:
 
 
 def _check_replaceable(path: Path) -> None:
+    """A TileError if something at ``path`` would be lost that no package holds."""
     if not path.exists():
         return
     if path.suffix == ZIP_SUFFIX:
         fits = not path.is_dir()
     else:
-        fits = path.is_dir() and ((path / MANIFEST).is_file() or not any(path.iterdir()))
+        fits = path.is_dir() and (not any(path.iterdir()) or _is_package(path / MANIFEST))
     if not fits:
         raise TileError(str(path), "exists and is no package, so that it is not replaced", "give another name")
+    if path.is_dir() and (name := _foreign_file(path)) is not None:
+        what = f"holds '{name}', which is no part of the package there, so that it is not replaced"
+        raise TileError(str(path), what, "move it away, or give another name")
+
+
+def _is_package(manifest: Path) -> bool:
+    """Whether this is a manifest of ours, of whatever version."""
+    return _json_object(manifest).get("format") == FORMAT
+
+
+def _foreign_file(folder: Path) -> str | None:
+    """The first file, by name, in the folder of a package that is not the package's."""
+    listed = _json_object(folder / MANIFEST).get("files")
+    own = {MANIFEST, PROGRAM_JSON, PROGRAM, WEIGHTS}
+    if isinstance(listed, dict):
+        own.update(cast("dict[str, object]", listed))
+    folders = {name.rpartition("/")[0] for name in own}
+    for file in sorted(folder.rglob("*")):
+        name = file.relative_to(folder).as_posix()
+        if name not in own and not (name in folders and file.is_dir()):
+            return name
+    return None
+
+
+def _json_object(path: Path) -> dict[str, object]:
+    """The object that a file holds; an empty one if it holds none."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return cast("dict[str, object]", content) if isinstance(content, dict) else {}
 
 
 def _read_manifest(archive: ArchiveReader) -> Manifest:

@@ -158,6 +158,26 @@ def test_a_package_is_replaced_but_nothing_else(tmp_path: Path) -> None:
     assert (home / "letter.txt").read_text() == "keep me"
 
 
+@pytest.mark.parametrize("name", ["letter.txt", "report/letter.txt", "letters/letter.txt"])
+def test_a_package_with_foreign_files_is_not_replaced(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "p"
+    digest = write_package(example(), path)
+    letter = path / name
+    letter.parent.mkdir(exist_ok=True)
+    letter.write_text("keep me")
+    with pytest.raises(TileError, match=r"holds 'letters?\S*', which is no part|holds 'report/letter.txt', which is"):
+        write_package(package(program("")), path)
+    assert letter.read_text() == "keep me"
+    assert package_digest(path) == digest
+
+
+def test_the_manifest_of_something_else_is_no_package(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / MANIFEST).write_text('{"name": "an extension"}')
+    with pytest.raises(TileError, match="exists and is no package"):
+        write_package(example(), tmp_path / "p")
+
+
 @pytest.mark.parametrize("name", ["p", "p.tilepkg"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_a_failure_leaves_nothing(
