@@ -1,49 +1,147 @@
-"""What every command-line tool does around its work: the collector's threshold, errors, interrupts, exit codes.
+"""What every command-line tool does around its work: streams, signals, the collector's threshold, errors, exit codes.
 
-Exit codes: 0 success, 1 an error of the user's, 70 an error of the compiler's, 130 interrupted, 141 the reader of our
-output went away.
+Exit codes: 0 success, 1 an error of the user's, 70 an error of the compiler's, 130 interrupted, 129 and 143 ended by
+SIGHUP and SIGTERM, 141 the reader of our output went away.
 """
 
 from __future__ import annotations
 
 import gc
+import io
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import NoReturn
+
+from ..support.diagnostics import TileError
 
 EXIT_USER_ERROR = 1
 EXIT_INTERNAL_ERROR = 70
-EXIT_INTERRUPTED = 130
+EXIT_SIGNAL = 128
+EXIT_INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
 EXIT_BROKEN_PIPE = 141
+_ENDING_SIGNALS = ("SIGTERM", "SIGHUP")
 
 
-def run_tool(name: str, body: Callable[[Sequence[str]], int], arguments: Sequence[str] | None = None) -> int:
-    """Runs ``body`` on the command line's arguments and gives the exit code; no exception leaves it."""
+class Ended(KeyboardInterrupt):
+    """A signal asks the process to end; as an exception, so that half-written files are removed."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def run_tool(
+    name: str,
+    body: Callable[[Sequence[str]], int],
+    arguments: Sequence[str] | None = None,
+    results_on_stdout: bool = True,
+) -> int:
+    """Runs ``body`` on the command line's arguments and gives the exit code; no exception leaves it.
+
+    Without ``results_on_stdout``, what ``body`` prints there may be lost when stdout is closed.
+    """
     # Modules are large graphs that live long: at the default threshold, looking for garbage takes a third of the time.
     gc.set_threshold(200_000, 50, 100)
+    _replace_closed_streams(results_on_stdout)
     # Text is UTF-8 whatever the locale says, as it is in files.
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8")
+    verbose = "--verbose" in (arguments or sys.argv)
     try:
-        code = body(sys.argv[1:] if arguments is None else arguments)
-        sys.stdout.flush()
-        return code
+        with _ending_by_exception():
+            return _finished(body, sys.argv[1:] if arguments is None else arguments)
+    except Ended as end:
+        return EXIT_SIGNAL + end.number
     except KeyboardInterrupt:
+        print_error("error: interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # Python flushes stdout once more at exit, and would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_stdout()
         return EXIT_BROKEN_PIPE
     except Exception as error:
-        return report_failure(name, error, verbose="--verbose" in (arguments or sys.argv))
+        code = report_failure(name, error, verbose)
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _discard_stdout()
+        return code
+
+
+def _finished(body: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
+    """The exit code of ``body``, whose output is then complete. `--help` and the like exit by themselves."""
+    try:
+        code = body(arguments)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0 if end.code is None else EXIT_USER_ERROR
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise TileError("standard output", f"cannot be written: {(error.strerror or str(error)).lower()}") from None
+    return code
+
+
+class _ClosedOutput(io.TextIOBase):
+    """Stands for a closed stdout: results that are printed there are lost, which is an error."""
+
+    def write(self, text: str, /) -> NoReturn:
+        raise TileError("standard output", "is closed", "open it, or name an output file")
+
+
+def _replace_closed_streams(results_on_stdout: bool) -> None:
+    """Python sets closed standard streams to None, and files that are opened then would get their descriptors."""
+    opened = os.open(os.devnull, os.O_RDWR)
+    while opened <= 2:
+        opened = os.open(os.devnull, os.O_RDWR)
+    os.close(opened)
+    streams = vars(sys)
+    if streams["stdin"] is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")
+    if streams["stderr"] is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")
+    if streams["stdout"] is None:
+        sys.stdout = _ClosedOutput() if results_on_stdout else open(os.devnull, "w", encoding="utf-8")
+
+
+def _discard_stdout() -> None:
+    """Python flushes stdout once more at exit, and would complain."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _ending_by_exception() -> Generator[None]:
+    """Within it, signals that end a process raise `Ended`; a signal that is ignored (`nohup`) remains so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in _ENDING_SIGNALS if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    changed = [number for number, handler in before.items() if handler == signal.SIG_DFL]
+    for number in changed:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, before[number])
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    raise Ended(number)
 
 
 def report_failure(name: str, error: Exception, verbose: bool = False) -> int:
     """Prints ``error`` in one form for all tools; gives the exit code that belongs to it."""
     from ..passes.pass_bug import PassBug
-    from ..support.diagnostics import TileError
 
     match error:
         case TileError():
@@ -65,5 +163,6 @@ def report_failure(name: str, error: Exception, verbose: bool = False) -> int:
             return EXIT_INTERNAL_ERROR
 
 
-def print_error(error: Exception) -> None:
-    print(error, file=sys.stderr, flush=True)
+def print_error(error: Exception | str) -> None:
+    with suppress(OSError):  # where should one say that there is nowhere to say it?
+        print(error, file=sys.stderr, flush=True)

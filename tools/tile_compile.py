@@ -10,7 +10,7 @@ from .session import run_tool
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code of `tile-compile` for the arguments, by default those of the command line."""
-    return run_tool("tile-compile", _run, arguments)
+    return run_tool("tile-compile", _run, arguments, results_on_stdout=False)
 
 
 def _run(arguments: Sequence[str]) -> int:

@@ -119,7 +119,7 @@ class TestExit:
             (FileNotFoundError(2, "No such file", "f.mlir"), 1, "error: f.mlir: no such file\n"),
             (RecursionError(), 1, "error: tool: the input is nested too deeply; flatten it\n"),
             (KeyError("lost"), 70, "error: tool: internal error: KeyError: 'lost'; this is an error in the compiler"),
-            (KeyboardInterrupt(), 130, ""),
+            (KeyboardInterrupt(), 130, "error: interrupted\n"),
         ],
     )
     def test_codes(self, error: BaseException, code: int, message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,108 @@
+"""What tools do about closed or full streams, and about signals."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tilec.support.files import atomic_file
+from tilec.tools import tile_opt
+from tilec.tools.session import run_tool
+
+
+class FullStream(io.StringIO):
+    """Takes text, and fails to pass it on."""
+
+    def flush(self) -> None:
+        raise OSError(28, "No space left on device")
+
+
+def prints(arguments: Sequence[str]) -> int:
+    print("result")
+    return 0
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["--list-passes"]])
+def test_a_full_output_is_an_error(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", FullStream())
+    assert tile_opt.main(arguments) == 1
+    assert capsys.readouterr().err == "error: standard output: cannot be written: no space left on device\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["--list-passes"]])
+def test_a_closed_output_is_an_error(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert tile_opt.main(arguments) == 1
+    assert capsys.readouterr().err == "error: standard output: is closed; open it, or name an output file\n"
+
+
+def test_messages_may_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    assert run_tool("tool", prints, [], results_on_stdout=False) == 0
+    assert sys.stdin.read() == ""
+
+
+def test_a_process_without_streams(tmp_path: Path) -> None:
+    source, output = tmp_path / "in.mlir", tmp_path / "out.mlir"
+    source.write_text("builtin.module {\n}\n")
+    command = f'exec "{sys.executable}" -m tilec.tools.tile_opt "$@" <&- >&- 2>&-'
+    run = ["sh", "-c", command, "sh", str(source)]
+    assert subprocess.run(run, check=False).returncode == 1
+    assert subprocess.run([*run, "-o", str(output)], check=False).returncode == 0
+    assert output.read_text() == source.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "message"), [("SIGTERM", 143, ""), ("SIGHUP", 129, ""), ("SIGINT", 130, "error: interrupted\n")]
+)
+def test_a_signal_leaves_no_temporary_file(
+    name: str, code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number = getattr(signal, name)
+    before = signal.getsignal(number)
+
+    def body(arguments: Sequence[str]) -> int:
+        with atomic_file(tmp_path / "out") as temporary:
+            temporary.write_text("half")
+            os.kill(os.getpid(), number)
+            threading.Event().wait(10)
+        return 0
+
+    assert run_tool("tool", body, []) == code
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().err == message
+    assert signal.getsignal(number) == before
+
+
+def test_an_ignored_signal_remains_ignored(capsys: pytest.CaptureFixture[str]) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    def body(arguments: Sequence[str]) -> int:
+        os.kill(os.getpid(), signal.SIGHUP)
+        return prints(arguments)
+
+    try:
+        assert run_tool("tool", body, []) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert capsys.readouterr().out == "result\n"
+
+
+def test_tools_run_outside_the_main_thread() -> None:
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(run_tool("tool", prints, [])))
+    thread.start()
+    thread.join()
+    assert codes == [0]
