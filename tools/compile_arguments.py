@@ -25,6 +25,15 @@ tile.
 """
 
 
+_TARGET_DEFAULTS: dict[str, object] = {
+    "--machine": "reference144",
+    "--weight-bits": 8,
+    "--activation-bits": 8,
+    "--no-replicate": True,
+}
+"""The option that sets it, and what holds without it."""
+
+
 @dataclass(frozen=True)
 class CompileOptions:
     """What one run of `tile-compile` is asked to do."""
@@ -49,17 +58,18 @@ class CompileOptions:
     quiet: bool
     verbose: bool
 
-    def manifest(self) -> dict[str, object]:
-        """The options that affect the package, as the manifest records them. Files are there by their hashes."""
-        content: dict[str, object] = {
-            "weight_bits": self.weight_bits,
-            "activation_bits": self.activation_bits,
-            "replicate": self.replicate,
-        }
+    def manifest(self, pipeline: str) -> dict[str, object]:
+        """The options that affect the package, as the manifest records them. Files are there by their hashes.
+
+        ``pipeline`` is the canonical text of the passes; it is recorded if they are not the default ones.
+        """
+        content: dict[str, object] = {}
+        if self.pipeline is None:
+            content.update(weight_bits=self.weight_bits, activation_bits=self.activation_bits, replicate=self.replicate)
+        else:
+            content["pipeline"] = pipeline
         if self.dims:
             content["dims"] = {name: extent for name, extent in sorted(self.dims)}
-        if self.pipeline is not None:
-            content["pipeline"] = self.pipeline
         return content
 
 
@@ -67,10 +77,24 @@ def parse_arguments(arguments: Sequence[str]) -> CompileOptions:
     """The options that the arguments ask for; a TileError for what makes no sense."""
     given = _parser().parse(arguments)
     given.dims, given.resources = tuple(given.dims), tuple(given.resources)
+    _set_target(given)
     options = CompileOptions(**vars(given))
     if len({name for name, _ in options.dims}) < len(options.dims):
         raise TileError("--dim", "binds one dimension twice", "keep one of the values")
     return options
+
+
+def _set_target(given: argparse.Namespace) -> None:
+    """Gives the target options their defaults; a TileError if the passes are given, which have options of their own."""
+    for option, default in _TARGET_DEFAULTS.items():
+        name = option.removeprefix("--no-").removeprefix("--").replace("-", "_")
+        if getattr(given, name) is None:
+            setattr(given, name, default)
+        elif given.pipeline is not None:
+            what = "does not apply to the passes of --pass-pipeline"
+            raise TileError(option, what, "give it as an option in the pipeline's text: 'tile-default{...}'")
+    if not given.machine:
+        raise TileError("--machine", "is empty", "give the name of a preset, or an architecture file")
 
 
 def _parser() -> CommandLine:
@@ -79,7 +103,9 @@ def _parser() -> CommandLine:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
     add = parser.add_argument_group("input and output").add_argument
-    add("model", metavar="MODEL", help="an .onnx file, or .mlir text of any level; '-' is stdin")
+    add("model", metavar="MODEL",
+        help="an .onnx file, or .mlir text of the onnx dialect; text of a lower level needs --pass-pipeline with the "
+        "passes that remain, '' for none; '-' is stdin")  # fmt: skip
     add("-o", "--output", type=Path, required=True, metavar="PACKAGE", help="a directory, or one file NAME.tilepkg")
     add("--dim", dest="dims", action="append", default=[], type=dimension, metavar="NAME=N",
         help="bind a symbolic dimension of the model")  # fmt: skip
@@ -87,13 +113,19 @@ def _parser() -> CommandLine:
         help="arrays that .mlir text names by digest")  # fmt: skip
 
     add = parser.add_argument_group("target").add_argument
-    add("--machine", default="reference144", metavar="NAME|FILE.json",
+    add("--machine", metavar="NAME|FILE.json",
         help="preset or architecture file of the chip (default reference144)")  # fmt: skip
-    add("--weight-bits", type=_bits, default=8, metavar="N", help="bits of a weight in the arrays (default 8)")
-    add("--activation-bits", type=_bits, default=8, metavar="N", help="bits of an activation (default 8)")
-    add("--no-replicate", dest="replicate", action="store_false", help="one copy of the weights, in the fewest parts")
+    add("--weight-bits", type=_bits, metavar="N", help="bits of a weight in the arrays (default 8)")
+    add("--activation-bits", type=_bits, metavar="N", help="bits of an activation (default 8)")
+    add(
+        "--no-replicate",
+        dest="replicate",
+        action="store_false",
+        default=None,
+        help="one copy of the weights, in the fewest parts",
+    )
     add("--pass-pipeline", dest="pipeline", metavar="PIPELINE",
-        help="run these passes instead of the default pipeline; target options then do not apply")  # fmt: skip
+        help="run these passes instead of the default pipeline; target options then stand in its text")  # fmt: skip
 
     add = parser.add_argument_group("checking and reporting").add_argument
     add("--verify-each", action="store_true", default=True, help="verify the module after each pass (the default)")

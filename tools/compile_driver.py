@@ -19,7 +19,7 @@ from ..passes.instrumentation import PassInstrumentation
 from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to_tree
 from ..passes.ir_text import PrintOptions
 from ..passes.manager import PassManager, Verifier
-from ..passes.pipeline import build_pipeline, parse_pipeline
+from ..passes.pipeline import build_pipeline, parse_pipeline, pipeline_text
 from ..passes.progress import Progress
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
@@ -51,7 +51,7 @@ class CompileDriver:
             PassManager(passes, self._instrumentations()).run(self.context, module)
             self.line.say("generating code")
             with self.timer.phase("Code generation"):
-                package = build_package(module, origin, self.options.manifest())
+                package = build_package(module, origin, self.options.manifest(pipeline_text(passes)))
             with self.timer.phase("Stream check"):
                 _check(package)
             self.line.say("writing the package")
