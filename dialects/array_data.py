@@ -94,8 +94,13 @@ def load_resources(path: Path) -> None:
     try:
         with np.load(path, allow_pickle=False) as archive:
             loaded: dict[str, Array] = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
-        raise TileError(str(path), f"cannot read resources: {error}", "give the .npz written with the text") from error
+    except OSError as error:
+        what = f"cannot read resources: {(error.strerror or str(error)).lower()}"
+        raise TileError(str(path), what, "give the .npz written with the text") from error
+    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError, SyntaxError, MemoryError) as error:
+        raise TileError(
+            str(path), "cannot read resources: this is no .npz file of arrays", "give the .npz written with the text"
+        ) from error
     for digest, array in loaded.items():
         if array.dtype not in DTYPE_NAMES or digest_of(array) != digest:
             raise TileError(str(path), f'the content of resource "{digest}" does not match its digest', "write it anew")

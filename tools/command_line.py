@@ -38,6 +38,16 @@ class CommandLine(argparse.ArgumentParser):
         return namespace
 
 
+class VersionAction(argparse.Action):
+    """Prints the versions that a bug report should name, and exits."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"{parser.prog} {version('tilec')} (xdsl {version('xdsl')})")
+        parser.exit()
+
+
 def dimension(text: str) -> tuple[str, int]:
     """The value of `--dim NAME=N`."""
     name, _, value = text.partition("=")

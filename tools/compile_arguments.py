@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..support.diagnostics import TileError
-from .command_line import CommandLine, dimension
+from .command_line import CommandLine, VersionAction, dimension
 
 DESCRIPTION = """\
 Compiles an ONNX network for a processing-in-memory chip: one instruction stream per core, weights, memory image.
@@ -136,6 +136,7 @@ def _parser() -> CommandLine:
     add("--json", action="store_true", help="print the summary as one JSON object")
     add("--quiet", "-q", action="store_true", help="print no summary and no progress")
     add("--verbose", "-v", action="store_true", help="say which pass runs; tracebacks for errors in tile")
+    add("--version", action=VersionAction, nargs=0, default=argparse.SUPPRESS, help="print the version and exit")
     return parser
 
 

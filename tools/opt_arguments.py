@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from ..passes.registry import NAMED_PIPELINES, PASSES
 from ..support.diagnostics import TileError
-from .command_line import CommandLine, dimension
+from .command_line import CommandLine, VersionAction, dimension
 
 Listing: TypeAlias = Literal["passes", "dialects"]
 
@@ -159,7 +159,7 @@ def _parser() -> CommandLine:
     add = parser.add_argument_group("messages").add_argument
     add("--quiet", action="store_true", help="print no result to stdout: only check the input and the passes")
     add("--verbose", action="store_true", help="say which pass runs, and print tracebacks of internal errors")
-    add("--version", action=_VersionAction, nargs=0, help="print the version and exit")
+    add("--version", action=VersionAction, nargs=0, help="print the version and exit")
     return parser
 
 
@@ -177,14 +177,6 @@ class _PassAction(argparse.Action):
         assert option is not None
         element = option.removeprefix("--") + (f"{{{values}}}" if values is not None else "")
         setattr(namespace, self.dest, [*getattr(namespace, self.dest), element])
-
-
-class _VersionAction(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
-
-        print(f"{parser.prog} {version('tilec')} (xdsl {version('xdsl')})")
-        parser.exit()
 
 
 def _pipeline(given: argparse.Namespace) -> tuple[str, str]:

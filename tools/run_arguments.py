@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..support.diagnostics import TileError
-from .command_line import CommandLine
+from .command_line import CommandLine, VersionAction
 
 DESCRIPTION = """\
 Executes a package that tile-compile wrote, from the package alone, on a functional simulator of the chip; or times it.
@@ -121,6 +121,9 @@ def _parser() -> CommandLine:
     _add_timing(parser)
     parser.add_argument("--quiet", "-q", action="store_true", help="print no progress and no summary")
     parser.add_argument("--verbose", "-v", action="store_true", help="say what is done; tracebacks for errors in tile")
+    parser.add_argument(
+        "--version", action=VersionAction, nargs=0, default=argparse.SUPPRESS, help="print the version and exit"
+    )
     return parser
 
 

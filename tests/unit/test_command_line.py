@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from tilec.support.diagnostics import TileError
-from tilec.tools import compile_arguments, opt_arguments
+from tilec.tools import compile_arguments, opt_arguments, tile_compile, tile_opt, tile_run
 
 
 @pytest.mark.parametrize("name", ["o", "h", "q=1", "verbose", "v=true"])
@@ -29,3 +30,28 @@ def test_llvm_spelling() -> None:
     assert options.output == Path("o")
     with pytest.raises(TileError, match="takes 'true' or 'false', not 'perhaps'"):
         opt_arguments.parse_arguments(["-quiet=perhaps"])
+
+
+@pytest.mark.parametrize(
+    ("name", "main"), [("tile-opt", tile_opt.main), ("tile-compile", tile_compile.main), ("tile-run", tile_run.main)]
+)
+def test_version(name: str, main: Callable[[Sequence[str]], int], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith(f"{name} ")
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [(None, "no such file or directory"), (b"text", "this is no .npz file of arrays"), (b"", "this is no .npz")],
+)
+def test_resources_that_cannot_be_read(
+    content: bytes | None, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.npz"
+    if content is not None:
+        path.write_bytes(content)
+    assert tile_opt.main(["in.mlir", "--resources", str(path)]) == 1
+    errors = capsys.readouterr().err
+    assert errors.startswith(f"error: {path}: cannot read resources: {what}")
+    assert "Errno" not in errors
+    assert "pickle" not in errors
