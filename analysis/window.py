@@ -17,6 +17,9 @@ Rows = NDArray[np.int64]
 OUTSIDE = -1
 """Stands for a window row that lies outside the image and reads as zeros."""
 
+LARGEST_FIELD = 1 << 31
+"""No field of a window is larger, so that no sum of products of them leaves 64 bits."""
+
 EDGES = ("zero", "clamp")
 
 
@@ -65,6 +68,11 @@ class RowWindow:
             if field.name not in ("edge", "pad_top")
             for least in (1 if field.name in ("height", "lanes", "rows", "dilation") else 0,)
             if (value := getattr(self, field.name)) < least
+        ]
+        found += [
+            f"{field.name} is {value}, at most {LARGEST_FIELD} expected"
+            for field in fields(self)
+            if field.name != "edge" and abs(value := getattr(self, field.name)) > LARGEST_FIELD
         ]
         if self.edge not in EDGES:
             found.append(f"edge is {self.edge!r}, one of {', '.join(EDGES)} expected")

@@ -75,18 +75,22 @@ def _merge(rows: pim.RowsOp, brought: Ints, read: Ints, begun: Ints) -> Instance
     place, first = _extreme(brought, height, largest=False)
     reader, last_read = _extreme(read, height, largest=True)
     position = np.searchsorted(place, reader)
-    known = (position < len(place)) & (place[np.minimum(position, max(len(place) - 1, 0))] == reader)
+    known = np.isin(reader, place)
     if not known.all():
         core, row = divmod(int(reader[~known][0]), height)
         raise TileError(
-            f"node '{node_name(rows)}'", f"core {core} reads row {row}, which it never gets", "mend the transfers"
+            f"node '{node_name(rows) or rows.name}'",
+            f"core {core} reads row {row}, which it never gets",
+            "mend the transfers",
         )
     starter, first_read = _extreme(np.concatenate((read, begun)), height, largest=False)
     early = first_read < first[position]
     if early.any():
         core, row = divmod(int(starter[early][0]), height)
         raise TileError(
-            f"node '{node_name(rows)}'", f"core {core} reads row {row} before it gets it", "mend the schedule"
+            f"node '{node_name(rows) or rows.name}'",
+            f"core {core} reads row {row} before it gets it",
+            "mend the schedule",
         )
     last = first.copy()
     np.maximum.at(last, position, last_read)

@@ -68,3 +68,10 @@ def test_predicates(window: RowWindow) -> None:
 )
 def test_problems(window: RowWindow, problem: str) -> None:
     assert window.problems() == [problem]
+
+
+def test_fields_that_would_leave_64_bits() -> None:
+    for name in ("height", "lanes", "rows", "stride", "dilation", "pad_top", "pad_left", "pad_right"):
+        fields = {"height": 4, "lanes": 4, name: 10**20}
+        assert RowWindow(**fields).problems() == [f"{name} is {10**20}, at most 2147483648 expected"]
+    assert RowWindow(4, 4, pad_top=-(10**20)).problems()

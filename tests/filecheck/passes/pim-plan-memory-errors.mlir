@@ -79,3 +79,18 @@ builtin.module attributes {tile.machine = "tiny4"} {
     } loc("b")
   }
 }
+
+// -----
+
+// Rows that nobody brings.
+// CHECK: error: node 'pim.rows': core 2 reads row 0, which it never gets; mend the transfers
+builtin.module attributes {tile.machine = "tiny4"} {
+  pim.program {
+    %rx = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
+    %ry = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
+    pim.core_batch lanes 1 replicas 1 cores <i32[1] [2]> steps <i64[1] [0]> ins(%rx : memref<1x2x2xf32>) windows [#spat.window<height 1, lanes 1>] constants() matrices() outs(%ry : memref<1x2x2xf32>) {
+    ^bb0(%rows: memref<1x2x2xf32>, %out: memref<2x2xf32>):
+      pim.end
+    }
+  }
+}
