@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...analysis.machine import Machine, Precision
 from ...dialects import onnx
-from ...dialects.location import copy_location
+from ...dialects.location import copy_location, node_name
 from ...dialects.onnx_base import shape_of
 from ...dialects.spat import InputOp, OutputOp, tile_type
 from ...support.diagnostics import TileError, TileErrors
@@ -23,6 +24,9 @@ from .normalization import local_response, softmax
 from .pooling import average_pool, global_pool, max_pool, window_counts
 from .product import Kernel
 from .weighted import convolve, convolve_depthwise
+
+MOST_ROWS = 1_000_000
+"""Rows of the inputs and of the results of all layers together: the schedule is a table of them."""
 
 Allocate = Callable[[Sequence[LayerDemand], int], Sequence[LayerMapping]]
 Lower = Callable[[LoweringContext, Any], Feature | list[Feature]]
@@ -35,6 +39,7 @@ def convert_module(module: ModuleOp, machine: Machine, precision: Precision, all
     emits the program. Raises TileErrors that list every node that cannot be lowered.
     """
     main = main_function(module)
+    _check_rows(main)
     first = _sweep(main, LoweringContext(machine, precision))
     context = _sweep(main, LoweringContext(machine, precision, allocate(first.demands, first.vector_cycles)))
     body = Block([*context.ops, ReturnOp()])
@@ -43,6 +48,30 @@ def convert_module(module: ModuleOp, machine: Machine, precision: Precision, all
     main.properties["function_type"] = FunctionType.from_lists([], [])
     main.properties.pop("arg_attrs", None)
     main.properties.pop("res_attrs", None)
+
+
+def _check_rows(main: FuncOp) -> None:
+    """Refuses a network of more rows than can be scheduled, before anything is made for each of them."""
+    rows = {
+        f"input '{io_name(main, 'arg_attrs', index)}'": _rows(arg) for index, arg in enumerate(main.body.block.args)
+    }
+    for index, op in enumerate(main.body.block.ops):
+        if op.name in LOWERINGS and op.name not in WITHOUT_BATCHES:
+            rows[f"node '{node_name(op) or f'{op.name} {index}'}'"] = _rows(op.results[0])
+    if (total := sum(rows.values())) > MOST_ROWS:
+        name, most = max(rows.items(), key=lambda item: item[1])
+        raise TileError(
+            name,
+            f"it has {most} rows (images times their height), all layers together {total}; "
+            f"at most {MOST_ROWS} can be scheduled",
+            "make the image less high or the batch smaller",
+        )
+
+
+def _rows(value: SSAValue) -> int:
+    """The rows of a tensor [N, C, H, W] or [N, C]."""
+    shape = shape_of(value)
+    return shape[0] * shape[2] if len(shape) == 4 else math.prod(shape[:1])
 
 
 def main_function(module: ModuleOp) -> FuncOp:
@@ -364,6 +393,9 @@ LOWERINGS: dict[str, Lower] = {
     "onnx.Concat": _concat,
 }
 """The lowering of each op, by name. An op that is not here is an error that names the node."""
+
+WITHOUT_BATCHES = frozenset(("onnx.Reshape", "onnx.Transpose", "onnx.Concat"))
+"""Ops that only rename channels."""
 
 SIMPLIFIED = frozenset(
     f"onnx.{name}"
