@@ -1,6 +1,8 @@
 """Executes a package on real data: the outputs that the compiled program computes, from the package alone.
 
-Elements are ``float32`` whatever the bit widths of the program say; sums are accumulated in ``float32``. Cores
+Elements are ``float32`` whatever the bit widths of the program say; sums are accumulated in ``float32``. An input that
+is too large for it is infinite. One matrix product computes several windows where the weights' zeros keep them apart,
+so an infinity or NaN in an input may spread to neighbouring positions, as zero times infinity is NaN. Cores
 execute their instructions in order, ``send`` and ``recv`` meet, and nothing else orders the cores: a program that
 relies on time (two cores on one global address, say) has no meaning here. The same package and inputs give the same
 bits.
@@ -98,11 +100,11 @@ class FunctionalSimulator:
     def _run(
         self, inputs: Mapping[str, npt.NDArray[np.generic]], batch: tuple[int, ...], progress: Progress | None
     ) -> Tensors:
-        shared = self._global_memory(inputs, batch)
-        memories = [self._memory(core.local_elements, batch) for core in self._cores]
         with np.errstate(all="ignore"):
+            shared = self._global_memory(inputs, batch)
+            memories = [self._memory(core.local_elements, batch) for core in self._cores]
             execute(self.package, self._cores, self._order, memories, shared, progress)
-        return {layout.name: self._read(layout, shared) for layout in self.package.outputs}
+            return {layout.name: self._read(layout, shared) for layout in self.package.outputs}
 
     def _memory(self, elements: int, batch: tuple[int, ...]) -> Memory:
         return np.full((elements, *batch), np.nan if self.poison else 0, np.float32)

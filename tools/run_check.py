@@ -19,6 +19,11 @@ from ..support.diagnostics import TileError
 Array = npt.NDArray[Any]
 Tensors = Mapping[str, Array]
 
+_DTYPES = {"tensor(float)": "float32", "tensor(double)": "float64", "tensor(bool)": "bool"} | {
+    f"tensor({name})": name for name in "float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
+}
+"""numpy's names of onnxruntime's types."""
+
 
 @dataclass(frozen=True)
 class OutputError:
@@ -40,14 +45,19 @@ class Reference:
     def __init__(self, package: Package, model: Path) -> None:
         self._model = model
         self._names = [layout.name for layout in package.outputs]
-        self._types = {layout.name: layout.dtype for layout in package.inputs}
         runtime = _onnxruntime()
         _require_same_model(model, package)
         self._session = _session(runtime, model)
+        self._types = {one.name: _DTYPES.get(one.type, "float32") for one in self._session.get_inputs()}
+
+    def typed(self, inputs: Tensors) -> dict[str, Array]:
+        """The inputs in the element types of the model, so that package and model compute from the same numbers."""
+        with np.errstate(all="ignore"):
+            return {name: array.astype(self._types.get(name, "float32")) for name, array in inputs.items()}
 
     def outputs(self, inputs: Tensors, batch: bool) -> dict[str, Array]:
         """Its outputs for the inputs; with ``batch``, of one sample after another along the leading axis."""
-        typed = {name: array.astype(self._types[name]) for name, array in inputs.items()}
+        typed = self.typed(inputs)
         if not batch or not typed:
             return dict(zip(self._names, self._run(typed), strict=True))
         samples = len(next(iter(typed.values())))
@@ -64,14 +74,17 @@ class Reference:
 
 def output_errors(outputs: Tensors, reference: Tensors) -> list[OutputError]:
     """The error of every output. NaN anywhere where the reference has none counts as infinite."""
-    errors: list[OutputError] = []
-    for name, expected in reference.items():
-        wide = expected.astype(np.float64)
-        difference = np.abs(outputs[name].astype(np.float64).reshape(wide.shape) - wide)
-        difference[np.isnan(difference) & ~np.isnan(wide)] = np.inf
-        worst = float(np.nan_to_num(difference, nan=0.0, posinf=np.inf).max(initial=0.0))
-        errors.append(OutputError(name, worst, float(np.ptp(wide)) if wide.size else 0.0))
-    return errors
+    with np.errstate(all="ignore"):  # infinities have no difference
+        return [_output_error(name, outputs[name], expected) for name, expected in reference.items()]
+
+
+def _output_error(name: str, output: Array, expected: Array) -> OutputError:
+    wide = expected.astype(np.float64)
+    found = output.astype(np.float64).reshape(wide.shape)
+    difference = np.where(found == wide, 0.0, np.abs(found - wide))
+    difference[np.isnan(difference) & ~np.isnan(wide)] = np.inf
+    worst = float(np.nan_to_num(difference, nan=0.0, posinf=np.inf).max(initial=0.0))
+    return OutputError(name, worst, float(np.ptp(wide)) if wide.size else 0.0)
 
 
 def _onnxruntime() -> Any:

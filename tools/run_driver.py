@@ -38,6 +38,8 @@ class RunDriver:
         reference = None if options.model is None else Reference(package, options.model)
         if options.output is not None:
             require_fitting_path(options.output, len(package.outputs))
+        if reference is not None:
+            inputs = reference.typed(inputs)
         outputs = self._execute(package, inputs)
         report = RunReport(outputs, options.batch, labels=labels or [])
         if reference is not None:
@@ -54,7 +56,9 @@ class RunDriver:
             return random_inputs(options.random, package.inputs, (options.limit or 1) if options.batch else None)
         found = read_inputs(options.inputs, package.inputs, options.batch)
         if options.scale is not None:
-            found = {name: array.astype(np.float32) * np.float32(options.scale) for name, array in found.items()}
+            with np.errstate(over="ignore"):  # what is too large is infinite
+                factor = np.float32(options.scale)
+                found = {name: array.astype(np.float32) * factor for name, array in found.items()}
         return {name: array[: options.limit] for name, array in found.items()} if options.batch else found
 
     def _execute(self, package: Package, inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -24,14 +24,14 @@ SAMPLES = np.random.default_rng(6).normal(size=(20, 1, 8)).astype(np.float32)
 EXPECTED = np.maximum(SAMPLES @ WEIGHTS, 0)
 
 
-def write_model(path: Path, weights: np.ndarray = WEIGHTS) -> str:
+def write_model(path: Path, weights: np.ndarray = WEIGHTS, element_type: int = TensorProto.FLOAT) -> str:
     """A model of one matrix product and a ReLU; returns its hash."""
     graph = helper.make_graph(
         [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])],
         "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])],
-        [numpy_helper.from_array(weights, "w")],
+        [helper.make_tensor_value_info("x", element_type, [1, 8])],
+        [helper.make_tensor_value_info("y", element_type, [1, 4])],
+        [numpy_helper.from_array(weights.astype(helper.tensor_dtype_to_np_dtype(element_type)), "w")],
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
     return hashlib.sha256(path.read_bytes()).hexdigest()
@@ -107,6 +107,30 @@ def test_the_check_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         == 0
     )
     assert "20 of 20 predictions as onnxruntime's" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("element_type", [TensorProto.FLOAT16, TensorProto.DOUBLE])
+def test_the_check_gives_the_model_its_own_type(
+    folder: Path, element_type: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = read_package(folder / "out")
+    digest = write_model(folder / "model.onnx", element_type=element_type)
+    write_package(replace(made, model=Origin("model.onnx", digest)), folder / "out")
+    arguments = ("--check", "--model", "@model.onnx", "--tolerance", "0.01")
+    assert run(folder, "--random", "1", *arguments) == 0
+    assert run(folder, "-i", "@many.npz", "--batch", *arguments) == 0
+    assert capsys.readouterr().out.count("ok") == 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_inputs_that_are_too_large_are_infinite(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(folder / "large.npy", np.full((1, 8), 1e300))
+    for arguments in (["-o", "@y.npz"], ["--scale", "2", "-o", "@y.npz"]):
+        assert run(folder, "-i", "@large.npy", *arguments) == 0
+        with np.load(folder / "y.npz") as arrays:
+            assert not np.isfinite(arrays["y"]).any()
+    assert run(folder, "-i", "@large.npy", "--check", "--model", "@model.onnx") == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_the_check_fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
