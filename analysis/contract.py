@@ -158,6 +158,13 @@ def visible_repetition(before: Proxies, after: Proxies) -> object:
     return after.recomputed
 
 
+def copied_inputs(before: Proxies, after: Proxies) -> object:
+    """Ops that repeat others may only be copies."""
+    if before.recomputed is None or after.recomputed is None or after.local_copies is None:
+        return None
+    return max(before.recomputed, min(after.recomputed, after.local_copies))
+
+
 def rows_of_surviving_nodes(before: Proxies, after: Proxies) -> object:
     """An op with R rows of windows equals R lanes; what only renames data has none."""
     if before.lanes_of_node is None or after.lanes_of_node is None:

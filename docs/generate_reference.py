@@ -39,7 +39,8 @@ def pages() -> dict[str, str]:
 
 
 def _passes() -> str:
-    usage = "Options are written `pass{name=value other=1,2}`; `tile-opt --list-passes` lists them too.\n"
+    usage = "Options are written `pass{name=value other=1,2}`; `tile-opt --list-passes` lists them too.\n\n"
+    usage += "The contract says what the pass promises to [the guard](guard.md) about runtime proxies.\n"
     references = [pass_reference(factory()) for factory in all_passes().values()]
     parts = ["# Passes\n", NOTICE, usage, *map(_pass, references), "# Pipelines\n"]
     parts += [f"## `{name}`\n\n```\n{text}\n```\n" for name, text in NAMED_PIPELINES.items()]
@@ -55,6 +56,7 @@ def _pass(one: PassReference) -> str:
             cells = [f"`{option.name}`", option.type, default, " ".join(option.documentation.split())]
             lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
         lines.append("")
+    lines += ["Contract:", "", *(f"- {clause}" for clause in one.contract), ""]
     return "\n".join(lines)
 
 

@@ -15,6 +15,7 @@ from ..analysis.contract import (
     adds_of_slices,
     changes_meaning,
     constant,
+    copied_inputs,
     decided_here,
     no_longer_known,
     rows_of_layers,
@@ -47,6 +48,9 @@ class ConvertOnnxToSpatPass(ModulePass):
                 rows_of_layers, "a layer with R rows of windows equals R lanes in each of its parts"
             ),
             "partial_sums": changes_meaning(adds_of_slices, "k slices equal k products and k - 1 sums of them"),
+            "recomputed": changes_meaning(
+                copied_inputs, "an input that the network gives out twice is copied twice, since only cores can store"
+            ),
             "host_ops": changes_meaning(constant(0), "no op may stay behind for the host"),
             **dict.fromkeys(
                 ("macs", "element_passes", "layer_elements", "step_count"),

@@ -25,6 +25,7 @@ PASSES: Mapping[str, str] = MappingProxyType(
         "convert-spat-to-pim": "tilec.passes.convert_spat_to_pim:ConvertSpatToPimPass",
         "pim-bufferize": "tilec.passes.pim_bufferize:PimBufferizePass",
         "pim-plan-memory": "tilec.passes.pim_plan_memory:PimPlanMemoryPass",
+        "guard-mode": "tilec.passes.guard_mode:GuardModePass",
         "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
         "cse": "xdsl.transforms.common_subexpression_elimination:CommonSubexpressionElimination",
         "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
@@ -34,7 +35,9 @@ PASSES: Mapping[str, str] = MappingProxyType(
 
 NAMED_PIPELINES: Mapping[str, str] = MappingProxyType(
     {
-        "tile-default": ",".join(name for name, target in PASSES.items() if target.startswith("tilec.")),
+        "tile-default": ",".join(
+            name for name, target in PASSES.items() if name != "guard-mode" and "tilec." in target
+        ),
     }
 )
 """Pipelines that have a name; the text is what the name stands for."""

@@ -31,8 +31,9 @@ class SpatMergeGraphPass(ModulePass):
                 changes_meaning(fused_lanes, "a lane of a fused batch stands for one of each batch in it"),
             ),
             "span_cycles": may_trade(
-                "a lane that adds the products of other parts to its own waits for them before it starts. The adding "
-                "batch would need cores of its own, and its rows a message each"
+                "a lane that adds the products of other parts to its own waits for them before it starts, which saves "
+                "the adding batch cores and its rows a message each. It costs latency: to be limited to operands that "
+                "are there anyway"
             ),
         }
     )

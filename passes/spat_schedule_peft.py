@@ -52,6 +52,7 @@ class SpatSchedulePeftPass(ModulePass):
             "width": changes_meaning(replicas_as_cores, "from here on, cores in use instead of lanes"),
             **dict.fromkeys(
                 (
+                    "makespan_cycles",
                     "step_count",
                     "assignment",
                     "busy_cycles_max",

@@ -16,6 +16,7 @@ from tilec.codegen.stream_check import check_stream
 from tilec.dialects.array_text import inline_limit
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
+from tilec.passes.guard import Guard
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.pipeline import build_pipeline
 from tilec.simulators.functional import FunctionalSimulator
@@ -36,11 +37,11 @@ def lower(
     options: str = "",
     after_pass: Callable[[str, ModuleOp], None] | None = None,
 ) -> ModuleOp:
-    """The module after the default pipeline, verified after every pass."""
+    """The module after the default pipeline, verified and guarded after every pass."""
     module = import_onnx(model.SerializeToString())
     context = make_context()
     for one in build_pipeline(f"tile-default{{machine={machine}{options}}}"):
-        PassManager((one,), (Verifier(),)).run(context, module)
+        PassManager((one,), (Guard(), Verifier())).run(context, module)
         if after_pass is not None:
             after_pass(one.name, module)
     return module

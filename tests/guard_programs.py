@@ -21,6 +21,8 @@ LEVELS = {
     "graph": "onnx-simplify,convert-onnx-to-spat{machine=tiny4}",
     "scheduled": "onnx-simplify,convert-onnx-to-spat{machine=tiny4},spat-merge-graph,spat-schedule-peft,"
     "spat-materialize-schedule,spat-defer-communication,spat-realize-communication",
+    "placed": "onnx-simplify,convert-onnx-to-spat{machine=tiny4},spat-merge-graph,spat-schedule-peft,"
+    "spat-materialize-schedule",
     "tensors": "",
     "buffers": "",
 }

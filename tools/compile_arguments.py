@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..support.diagnostics import TileError
 from .command_line import CommandLine, VersionAction, dimension
+from .guard_arguments import add_guard_options
 
 DESCRIPTION = """\
 Compiles an ONNX network for a processing-in-memory chip: one instruction stream per core, weights, memory image.
@@ -51,6 +52,8 @@ class CompileOptions:
     output: Path
     resources: tuple[Path, ...]
     verify_each: bool
+    guard: str
+    guard_report: Path | None
     print_ir_tree_dir: Path | None
     timing: bool
     pass_statistics: bool
@@ -130,6 +133,7 @@ def _parser() -> CommandLine:
     add = parser.add_argument_group("checking and reporting").add_argument
     add("--verify-each", action="store_true", default=True, help="verify the module after each pass (the default)")
     add("--no-verify-each", action="store_false", dest="verify_each", help="do not")
+    add_guard_options(parser)
     add("--print-ir-tree-dir", type=Path, metavar="DIR", help="write the module after each pass to a file in DIR")
     add("--timing", action="store_true", help="report the time of each pass and of code generation")
     add("--pass-statistics", action="store_true", help="report what the passes counted")

@@ -23,10 +23,11 @@ from ..passes.pipeline import build_pipeline, parse_pipeline, pipeline_text
 from ..passes.progress import Progress
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
-from ..passes.timing import PassTimer, Timer
+from ..passes.timing import PassTimer, TimedInstrumentation, Timer
 from ..support.diagnostics import TileError
 from .compile_arguments import CompileOptions
 from .compile_report import CompileReport, print_report
+from .guard_report import guard_report, make_guard
 from .opt_input import OnnxInput, parse_chunk, read_input
 from .progress_line import ProgressLine
 
@@ -39,16 +40,19 @@ class CompileDriver:
         self.context = make_context(False)
         self.timer = Timer()
         self.statistics = PassStatistics()
+        self.guard = make_guard(options.guard, options.guard_report)
         self.line = ProgressLine(sys.stderr, shown=not (options.quiet or options.verbose))
 
     def run(self) -> int:
         """The exit code. A TileError leaves no output behind."""
         start = time.perf_counter()
+        options = self.options
         passes = self._passes()
         with self.line:
             self.line.say("reading the model")
             module, origin = self._read()
-            PassManager(passes, self._instrumentations()).run(self.context, module)
+            with guard_report(self.guard, options.guard_report):
+                PassManager(passes, self._instrumentations()).run(self.context, module)
             self.line.say("generating code")
             with self.timer.phase("Code generation"):
                 package = build_package(module, origin, self.options.manifest(pipeline_text(passes)))
@@ -107,6 +111,8 @@ class CompileDriver:
         if options.print_ir_tree_dir is not None:
             sink = dump_to_tree(options.print_ir_tree_dir)
             found.append(IRPrinter(PrintWhen(after_all=True), sink, PrintOptions(False, False, None)))
+        if self.guard is not None:
+            found.append(TimedInstrumentation(self.guard, self.timer, "Guard"))
         if options.verify_each:
             found.append(Verifier())
         if options.verbose:

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from ..passes.registry import NAMED_PIPELINES, PASSES
 from ..support.diagnostics import TileError
 from .command_line import CommandLine, VersionAction, dimension
+from .guard_arguments import add_guard_options
 
 Listing: TypeAlias = Literal["passes", "dialects"]
 
@@ -39,6 +40,8 @@ class OptOptions:
     verify_each: bool
     verify_diagnostics: bool
     crash_reproducer: Path | None
+    guard: str
+    guard_report: Path | None
 
     print_op_generic: bool
     print_debuginfo: bool
@@ -78,6 +81,8 @@ def parse_arguments(arguments: Sequence[str]) -> OptOptions:
         verify_each=given.verify_each,
         verify_diagnostics=given.verify_diagnostics,
         crash_reproducer=given.crash_reproducer,
+        guard=given.guard,
+        guard_report=given.guard_report,
         print_op_generic=given.print_op_generic,
         print_debuginfo=given.print_debuginfo,
         elide_larger_than=given.elide_larger_than,
@@ -138,6 +143,8 @@ def _parser() -> CommandLine:
     add("--verify-diagnostics", action="store_true", help="compare errors with the '// expected-error' comments")
     _add_mlir(add, "crash-reproducer", "pass-pipeline-crash-reproducer", type=Path, metavar="FILE",
               help="if a pass fails, write a test that shows it to FILE")  # fmt: skip
+
+    add_guard_options(parser)
 
     add = parser.add_argument_group("printing").add_argument
     _add_mlir(add, "print-op-generic", action="store_true", help="print ops in generic form")

@@ -23,6 +23,7 @@ from ..support.diagnostics import TileError
 from ..support.files import atomic_file
 from ..support.source import suggestion
 from .expected_diagnostics import ExpectedDiagnostics
+from .guard_report import guard_report, make_guard
 from .opt_arguments import OptOptions
 from .opt_input import SPLIT_MARKER, Chunk, OnnxInput, parse_chunk, read_input
 from .opt_plugins import load_pass_plugins
@@ -143,8 +144,10 @@ class OptDriver:
         """Runs the passes on ``module`` and prints it."""
         if not self.options.verify_each:
             verify_module(module)
-        watch = instrumentations(self.options, self.print_options, self.timer, self.statistics)
-        PassManager(self.passes, watch).run(self.context, module)
+        guard = make_guard(self.options.guard, self.options.guard_report) if self.passes else None
+        watch = instrumentations(self.options, self.print_options, self.timer, self.statistics, guard)
+        with guard_report(guard, self.options.guard_report):
+            PassManager(self.passes, watch).run(self.context, module)
         with self.timer.phase("Output"):
             if self.options.emit_resources is not None:
                 self._save_resources(module, self.options.emit_resources)

@@ -16,7 +16,11 @@ from .opt_reproducer import CrashReproducer
 
 
 def instrumentations(
-    options: OptOptions, print_options: PrintOptions, timer: Timer, statistics: PassStatistics
+    options: OptOptions,
+    print_options: PrintOptions,
+    timer: Timer,
+    statistics: PassStatistics,
+    guard: PassInstrumentation | None = None,
 ) -> list[PassInstrumentation]:
     """Outermost first: what prints sees the module as checks leave it, and the timer sees the pass alone."""
     found: list[PassInstrumentation] = []
@@ -29,6 +33,8 @@ def instrumentations(
         tree = options.print_ir_tree_dir
         sink = dump_to(sys.stderr.write) if tree is None else dump_to_tree(tree)
         found.append(IRPrinter(when, sink, print_options))
+    if guard is not None:
+        found.append(TimedInstrumentation(guard, timer, "Guard"))
     if options.verify_each:
         found.append(TimedInstrumentation(Verifier(), timer, "Verifier"))
     if options.verbose:

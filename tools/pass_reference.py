@@ -10,6 +10,7 @@ from textwrap import dedent
 
 from xdsl.passes import ModulePass
 
+from ..passes.guard import contract_of
 from ..passes.pass_options import describe_type, option_fields, value_text
 
 UPSTREAM_DOCUMENTATION = {
@@ -37,6 +38,8 @@ class PassReference:
     name: str
     documentation: str
     options: tuple[OptionReference, ...]
+    contract: tuple[str, ...] = ()
+    """What the pass promises to the guard, in words."""
 
 
 def pass_reference(one: type[ModulePass]) -> PassReference:
@@ -51,7 +54,8 @@ def pass_reference(one: type[ModulePass]) -> PassReference:
         )
         for field in option_fields(one)
     )
-    return PassReference(one.name, _documentation(one) or UPSTREAM_DOCUMENTATION.get(one.name, ""), options)
+    text = _documentation(one) or UPSTREAM_DOCUMENTATION.get(one.name, "")
+    return PassReference(one.name, text, options, tuple(contract_of(one).describe()))
 
 
 def _documentation(one: type[ModulePass]) -> str:

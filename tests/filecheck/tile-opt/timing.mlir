@@ -5,6 +5,7 @@
 // CHECK:      ----Wall Time----  ----Name----
 // CHECK-NEXT: ({{ *[0-9.]+}}%)  Pipeline
 // CHECK-NEXT: Parser
+// CHECK-NEXT: Guard
 // CHECK-NEXT: Verifier
 // CHECK-NEXT: canonicalize
 // CHECK-NEXT: cse

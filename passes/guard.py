@@ -1,0 +1,260 @@
+"""The guard: computes runtime proxies before and after each pass, and rejects what breaks the pass's contract.
+
+A pass declares a `contract`; one that declares nothing may make nothing worse. What cannot be compared is rejected too.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..analysis.contract import STRICTEST, Contract, check, may_trade
+from ..analysis.proxies import Change, Level, Survey, Verdict
+from ..lowering.proxies_opaque import is_opaque, opaque_survey
+from ..support.diagnostics import TileError
+from .guard_mode import GuardModePass, Mode
+from .instrumentation import PassInstrumentation, PassRun
+
+MOST_CHANGES = 4
+MOST_NODES = 3
+
+
+class GuardError(TileError):
+    """A pass breaks its contract."""
+
+    def __init__(self, name: str, harm: Sequence[Change], what: str) -> None:
+        self.harm = tuple(harm)
+        remedy = "mend the pass or its contract; --guard=report goes on all the same"
+        super().__init__(f"guard: pass '{name}'", what, remedy)
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What the guard found of one pass."""
+
+    name: str
+    mode: Mode
+    before: Survey | None
+    after: Survey | None
+    changes: tuple[Change, ...]
+    fault: str
+    """What is wrong, in words; empty if nothing is."""
+    seconds: float
+    """Of the pass."""
+
+    @property
+    def harm(self) -> list[Change]:
+        return [change for change in self.changes if change.verdict.is_harm]
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "pass": self.name,
+            "mode": self.mode.value,
+            "verdict": "rejected" if self.fault else "accepted",
+            "fault": self.fault,
+            "seconds": round(self.seconds, 6),
+            "before": None if self.before is None else self.before.proxies.to_json(),
+            "after": None if self.after is None else self.after.proxies.to_json(),
+            "changes": [
+                {"field": c.field, "verdict": c.verdict.value, "reason": c.reason}
+                for c in self.changes
+                if c.verdict is not Verdict.EQUAL
+            ],
+        }
+
+
+_OPAQUE = may_trade("the pass works on dialects that the guard does not know, and its own tests vouch for it")
+
+FOREIGN_CONTRACTS = {
+    f"xdsl.transforms.{name}": Contract(
+        {"opaque_ops": _OPAQUE, "opaque_digest": _OPAQUE}, levels=((Level.OPAQUE, Level.EMPTY),)
+    )
+    for name in (
+        "canonicalize.CanonicalizePass",
+        "common_subexpression_elimination.CommonSubexpressionElimination",
+        "dead_code_elimination.DeadCodeElimination",
+    )
+}
+"""Contracts of passes that come from elsewhere, by module and class: a name alone can be anybody's."""
+
+
+def contract_of(one: ModulePass | type[ModulePass]) -> Contract:
+    """The contract of a pass. It is the class's own: one that is inherited promises nothing about other code."""
+    owner = one if isinstance(one, type) else type(one)
+    declared = vars(owner).get("contract")
+    if isinstance(declared, Contract):
+        return declared
+    return FOREIGN_CONTRACTS.get(f"{owner.__module__}.{owner.__qualname__}", STRICTEST)
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+@dataclass
+class Guard(PassInstrumentation):
+    """Watches a pipeline. Stands outside the verifier, so that it looks at valid modules only."""
+
+    mode: Mode = Mode.ERROR
+    warn: Callable[[str], None] = _warn
+    examined: list[Examined] = field(default_factory=list[Examined])
+
+    _override: tuple[Mode, int] | None = field(default=None, init=False)
+    """A mode from the pipeline, and for how many passes it still holds; -1 for all."""
+    _before: Survey | str | None = field(default=None, init=False)
+    _last: Survey | str | None = field(default=None, init=False)
+    _saved: ModuleOp | None = field(default=None, init=False)
+    _begin: float = field(default=0.0, init=False)
+
+    def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
+        self._override = self._last = None
+
+    def before_pass(self, run: PassRun) -> None:
+        self._before = self._saved = None
+        if isinstance(run.one, GuardModePass):
+            return
+        if self._current() is not Mode.OFF:
+            self._before = _look(run.module) if self._last is None else self._last
+        if self._current() is Mode.ROLLBACK:
+            self._saved = run.module.clone()
+        self._begin = perf_counter()
+
+    def after_pass(self, run: PassRun) -> None:
+        seconds = perf_counter() - self._begin
+        if isinstance(run.one, GuardModePass):
+            self._override = (run.one.mode, run.one.passes or -1)
+            return
+        mode = self._current()
+        self._count_down()
+        before, self._last = self._before, None
+        if mode is Mode.OFF or before is None:
+            self.examined.append(Examined(run.name, mode, None, None, (), "", seconds))
+            return
+        self._last = _look(run.module)
+        found = _examine(run, mode, before, self._last, seconds)
+        self.examined.append(found)
+        if not found.fault:
+            return
+        error = GuardError(run.name, found.harm, found.fault)
+        if mode is Mode.ERROR:
+            raise error
+        if mode is Mode.ROLLBACK:
+            assert self._saved is not None
+            _restore(run.module, self._saved)
+            self._last = before
+        done = "its change is undone" if mode is Mode.ROLLBACK else "reported only"
+        self.warn(f"warning: guard: pass '{run.name}': {found.fault}; {done}")
+
+    def _current(self) -> Mode:
+        return self.mode if self._override is None else self._override[0]
+
+    def _count_down(self) -> None:
+        if self._override is not None and self._override[1] > 0:
+            mode, left = self._override
+            self._override = (mode, left - 1) if left > 1 else None
+
+    def report(self) -> str:
+        """Everything that was examined, as JSON text, with the compiler's own time and memory."""
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        content = {
+            "format": "tile-guard-report 1",
+            "wall_seconds": round(sum(found.seconds for found in self.examined), 6),
+            "peak_rss_bytes": peak,
+            "passes": [found.to_json() for found in self.examined],
+        }
+        return json.dumps(content, indent=1) + "\n"
+
+
+@dataclass
+class GuardedPipeline:
+    """Any xDSL passes, each behind the guard."""
+
+    passes: Sequence[ModulePass]
+    mode: Mode = Mode.ERROR
+
+    def run(self, context: Context, module: ModuleOp) -> list[Examined]:
+        """Applies the passes. Raises a GuardError if one breaks its contract and the mode is error."""
+        from .manager import PassManager, Verifier
+
+        guard = Guard(self.mode)
+        PassManager(tuple(self.passes), (guard, Verifier())).run(context, module)
+        return guard.examined
+
+
+def _look(module: ModuleOp) -> Survey | str:
+    """The proxies of a module, or why there are none: what cannot be computed is no permission."""
+    if is_opaque(module):
+        return opaque_survey(module)
+    # Only now: a tool that works on other dialects need not load numpy.
+    from ..lowering.proxies import survey
+
+    try:
+        return survey(module)
+    except TileError as error:
+        return f"{error.where}: {error.what}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _examine(run: PassRun, mode: Mode, before: Survey | str, after: Survey | str, seconds: float) -> Examined:
+    for moment, found in (("before", before), ("after", after)):
+        if isinstance(found, str):
+            fault = f"the proxies {moment} it cannot be computed ({found})"
+            return Examined(run.name, mode, None, None, (), fault, seconds)
+    assert isinstance(before, Survey)
+    assert isinstance(after, Survey)
+    changes = tuple(check(contract_of(run.one), before.proxies, after.proxies))
+    harm = [change for change in changes if change.verdict.is_harm]
+    fault = "; ".join(_describe(change, before, after) for change in harm[:MOST_CHANGES])
+    if len(harm) > MOST_CHANGES:
+        fault += f"; and {len(harm) - MOST_CHANGES} more"
+    return Examined(run.name, mode, before, after, changes, fault, seconds)
+
+
+def _describe(change: Change, before: Survey, after: Survey) -> str:
+    words = {Verdict.WORSE: "worse", Verdict.CHANGED: "changed", Verdict.UNKNOWN: "not comparable"}
+    nodes = blame(change.field, before, after)
+    where = f" at {', '.join(nodes)}" if nodes else ""
+    return f"{words[change.verdict]}: {change.title} ({change}){where}"
+
+
+def blame(name: str, before: Survey, after: Survey) -> list[str]:
+    """The nodes whose part of a field grew (or shrank) most; for a field of the whole program, those that changed."""
+    old, new = before.contributions.get(name), after.contributions.get(name)
+    if old is None or new is None or old == new:
+        shared = [part for part in before.contributions if part in after.contributions]
+        deltas: dict[str, int] = {}
+        for part in shared:
+            for node, delta in _deltas(before.contributions[part], after.contributions[part]).items():
+                deltas[node] = max(deltas.get(node, 0), delta)
+    else:
+        deltas = _deltas(old, new)
+    worst = sorted(deltas.items(), key=lambda item: (-item[1], item[0]))[:MOST_NODES]
+    return [f"node '{node}'" if not node.startswith("<") else f"op {node[1:-1]}" for node, _ in worst]
+
+
+def _deltas(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, int]:
+    names = {**old, **new}
+    return {node: abs(new.get(node, 0) - old.get(node, 0)) for node in names if new.get(node, 0) != old.get(node, 0)}
+
+
+def _restore(module: ModuleOp, saved: ModuleOp) -> None:
+    """Puts the content of ``saved`` back into ``module``."""
+    region = module.body
+    for block in list(region.blocks):
+        region.detach_block(block)
+        block.drop_all_references()
+    for block in list(saved.body.blocks):
+        saved.body.detach_block(block)
+        region.add_block(block)
+    module.attributes = dict(saved.attributes)
+    module.properties = dict(saved.properties)
+    module.location = saved.location

@@ -1,0 +1,305 @@
+"""The guard around passes: its modes, its messages, its report; and that the compiler's own pipeline passes it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import onnx
+import pytest
+from guard_programs import edit_pass, module_at, network, parsed
+from models import build
+from tilec.analysis.contract import STRICTEST, Contract, Kind, changes_meaning, check, decided_here, may_trade
+from tilec.analysis.proxies import Level, Proxies, Verdict
+from tilec.dialects.registry import make_context
+from tilec.lowering.onnx_importer import import_onnx
+from tilec.passes.guard import Guard, GuardedPipeline, GuardError, Mode, contract_of
+from tilec.passes.ir_text import PrintOptions, ir_text
+from tilec.passes.manager import PassManager, Verifier
+from tilec.passes.pipeline import build_pipeline, pipeline_text
+from tilec.passes.registry import PASSES, all_passes
+from tilec.support.diagnostics import TileError
+from tilec.tools.tile_opt import main as tile_opt
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.passes import ModulePass
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.onnx"))
+
+
+def one_replica(module: ModuleOp) -> None:
+    """Fewer lanes at once: the sabotage that most tests here use."""
+    for op in module.walk():
+        if "replicas" in op.properties:
+            op.properties["replicas"] = IntegerAttr(1, i64)
+
+
+def guarded(one: ModulePass, module: ModuleOp, mode: Mode = Mode.ERROR) -> Guard:
+    warnings: list[str] = []
+    guard = Guard(mode, warnings.append)
+    PassManager((one,), (guard, Verifier())).run(make_context(), module)
+    return guard
+
+
+# The compiler's own pipeline
+
+
+def check_pipeline(model: onnx.ModelProto, machine: str = "reference144") -> None:
+    guard = Guard()
+    passes = build_pipeline(f"tile-default{{machine={machine}}}")
+    PassManager(passes, (guard, Verifier())).run(make_context(), import_onnx(model.SerializeToString()))
+    assert [found.name for found in guard.examined] == [one.name for one in passes]
+    assert all(found.mode is Mode.ERROR and found.before and found.after for found in guard.examined)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_pass(path: Path) -> None:
+    check_pipeline(onnx.load(path))
+
+
+@pytest.mark.parametrize("name", ["resnet18", "squeezenet1_0", "mobilenet_v2"])
+def test_networks_pass(name: str) -> None:
+    check_pipeline(build(name, image_size=32, num_classes=10))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["densenet121", "googlenet", "googlenet_bn", "resnet34", "resnet50", "shufflenet_v1"])
+def test_large_networks_pass(name: str) -> None:
+    check_pipeline(build(name, image_size=64, num_classes=10))
+
+
+def test_a_small_machine_passes() -> None:
+    check_pipeline(network(), "tiny4")
+
+
+# Contracts
+
+
+def test_our_passes_declare_contracts() -> None:
+    for name, factory in all_passes().items():
+        if PASSES[name].startswith("tilec."):
+            contract = vars(factory()).get("contract")
+            assert isinstance(contract, Contract), name
+            for field, clause in contract.clauses.items():
+                assert clause.reason, f"{name} gives no reason for {field}"
+                assert (clause.mapping is not None) == (clause.kind is Kind.CHANGES_MEANING)
+            assert list(contract.describe())
+
+
+def test_a_pass_that_declares_nothing_is_held_to_the_strictest() -> None:
+    assert contract_of(edit_pass(one_replica)) is STRICTEST
+
+
+def test_a_contract_is_not_inherited_and_not_had_by_name() -> None:
+    parent = all_passes()["spat-merge-graph"]()
+
+    class Renamed(parent):
+        pass
+
+    assert contract_of(Renamed) is STRICTEST
+    assert contract_of(edit_pass(one_replica, "canonicalize")) is STRICTEST
+    assert contract_of(all_passes()["canonicalize"]()) is not STRICTEST
+
+
+def test_clauses() -> None:
+    before, after = Proxies(Level.GRAPH, mvm_count=4), Proxies(Level.GRAPH, mvm_count=6, sends=1)
+
+    def verdicts(contract: Contract) -> dict[str, Verdict]:
+        return {change.field: change.verdict for change in check(contract, before, after)}
+
+    assert verdicts(STRICTEST)["mvm_count"] is Verdict.WORSE
+    assert verdicts(STRICTEST)["sends"] is Verdict.UNKNOWN
+    assert verdicts(Contract({"mvm_count": may_trade("why")}))["mvm_count"] is Verdict.SHOWN
+    assert verdicts(Contract({"sends": decided_here("why")}))["sends"] is Verdict.SHOWN
+    doubled = changes_meaning(lambda b, a: 2 * (b.mvm_count or 0), "why")
+    assert verdicts(Contract({"mvm_count": doubled}))["mvm_count"] is Verdict.BETTER
+    helpless = changes_meaning(lambda b, a: None, "why")
+    assert verdicts(Contract({"mvm_count": helpless}))["mvm_count"] is Verdict.UNKNOWN
+    with pytest.raises(AssertionError, match="nonsense"):
+        Contract({"nonsense": may_trade("why")})
+
+
+# Modes
+
+
+def test_error_names_pass_proxy_numbers_and_nodes() -> None:
+    with pytest.raises(
+        GuardError, match=r"guard: pass 'edit': worse: .*width_of_node of 'conv\d' \d -> 1\) at node 'conv"
+    ):
+        guarded(edit_pass(one_replica), module_at("graph"))
+
+
+def test_rollback_restores_exactly() -> None:
+    module = module_at("graph")
+    options = PrintOptions(debuginfo=True)
+    before = ir_text(module, options)
+
+    def harm(module: ModuleOp) -> None:
+        one_replica(module)
+        module.attributes["more"] = StringAttr("x")
+
+    guard = guarded(edit_pass(harm), module, Mode.ROLLBACK)
+    assert ir_text(module, options) == before
+    assert [found.fault != "" for found in guard.examined] == [True]
+    PassManager(build_pipeline("spat-merge-graph,spat-schedule-peft"), (Guard(), Verifier())).run(
+        make_context(), module
+    )
+
+
+def test_rollback_keeps_what_is_good() -> None:
+    module = module_at("graph")
+    guarded(edit_pass(lambda module: module.attributes.update(more=StringAttr("x"))), module, Mode.ROLLBACK)
+    assert "more" in module.attributes
+
+
+def test_report_warns_and_goes_on() -> None:
+    warnings: list[str] = []
+    guard, module = Guard(Mode.REPORT, warnings.append), module_at("graph")
+    PassManager((edit_pass(one_replica), edit_pass(lambda module: None)), (guard,)).run(make_context(), module)
+    assert [bool(found.fault) for found in guard.examined] == [True, False]
+    assert len(warnings) == 1
+    assert "reported only" in warnings[0]
+
+
+def test_off_does_not_look() -> None:
+    guard = guarded(edit_pass(one_replica), module_at("graph"), Mode.OFF)
+    assert guard.examined[0].before is None
+
+
+def test_a_mode_in_the_pipeline_holds_for_as_many_passes_as_it_says() -> None:
+    (mode,) = build_pipeline("guard-mode{mode=report passes=1}")
+    assert "mode=report" in pipeline_text((mode,))
+    warnings: list[str] = []
+    harm, module = edit_pass(one_replica), module_at("graph")
+    PassManager((mode, harm), (Guard(warn=warnings.append),)).run(make_context(), module)
+    assert len(warnings) == 1
+    nothing = edit_pass(lambda module: None)
+    with pytest.raises(GuardError):
+        PassManager((mode, nothing, harm), (Guard(),)).run(make_context(), module_at("graph"))
+
+
+# Uncertainty
+
+
+def test_an_emptied_module_is_rejected() -> None:
+    def empty(module: ModuleOp) -> None:
+        for op in list(module.body.block.ops):
+            op.detach()
+            op.erase()
+
+    for level in ("onnx", "graph", "buffers"):
+        with pytest.raises(GuardError, match="level"):
+            guarded(edit_pass(empty), module_at(level))
+
+
+def test_a_lost_machine_is_rejected() -> None:
+    def forget(module: ModuleOp) -> None:
+        del module.attributes["tile.machine"]
+
+    with pytest.raises(GuardError, match="not comparable: machine and precision"):
+        guarded(edit_pass(forget), module_at("scheduled"))
+
+
+def test_a_machine_that_cannot_be_loaded_is_rejected() -> None:
+    def lose(module: ModuleOp) -> None:
+        module.attributes["tile.machine"] = StringAttr("nowhere")
+
+    with pytest.raises(GuardError, match=r"the proxies after it cannot be computed .*nowhere"):
+        guarded(edit_pass(lose), module_at("scheduled"))
+
+
+def test_renamed_work_is_rejected() -> None:
+    """Work that goes by another name is not comparable, name by name."""
+
+    def rename(module: ModuleOp) -> None:
+        for op in module.walk():
+            op.location = module.location
+
+    with pytest.raises(GuardError, match="matrix products, by node"):
+        guarded(edit_pass(rename), module_at("graph"))
+
+
+FOREIGN = """
+func.func @main(%a: i32) -> i32 {
+  %0 = "theirs.make"(%a) {rate = 1 : i64} : (i32) -> i32
+  func.return %0 : i32
+}
+"""
+
+
+def test_foreign_ops_are_counted_and_may_not_change() -> None:
+    def touch(module: ModuleOp) -> None:
+        for op in module.walk():
+            if "rate" in op.attributes:
+                op.attributes["rate"] = IntegerAttr(2, i64)
+
+    guarded(edit_pass(lambda module: None), parsed(FOREIGN))
+    with pytest.raises(GuardError, match="changed: content of these ops"):
+        guarded(edit_pass(touch), parsed(FOREIGN))
+
+
+# Use from elsewhere
+
+
+@dataclass(frozen=True)
+class TheirPass(ModulePass):
+    """A pass of another compiler, which never heard of contracts."""
+
+    name = "theirs"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        one_replica(op)
+
+
+@dataclass(frozen=True)
+class TheirTradingPass(TheirPass):
+    name = "theirs-trading"
+    contract: ClassVar[Contract] = Contract(
+        dict.fromkeys(
+            ("width_of_node", "span_cycles", "weight_elements"), may_trade("the machine has room for one copy only")
+        )
+    )
+
+
+def test_any_passes_behind_the_guard() -> None:
+    context, module = make_context(), module_at("graph")
+    with pytest.raises(GuardError):
+        GuardedPipeline([TheirPass()]).run(context, module)
+    found = GuardedPipeline([TheirTradingPass()]).run(context, module_at("graph"))
+    assert not found[0].fault
+
+
+# Tools
+
+
+def test_tile_opt_stops_and_writes_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, report, plugin = tmp_path / "in.mlir", tmp_path / "guard.json", tmp_path / "bad.py"
+    source.write_text(ir_text(module_at("graph"), PrintOptions(debuginfo=True)))
+    plugin.write_text(
+        "from dataclasses import dataclass\nfrom xdsl.passes import ModulePass\n"
+        "from xdsl.dialects.builtin import IntegerAttr, i64\n\n@dataclass(frozen=True)\nclass BadPass(ModulePass):\n"
+        "    name = 'bad'\n\n    def apply(self, ctx, op):\n        for one in op.walk():\n"
+        "            if 'replicas' in one.properties:\n"
+        "                one.properties['replicas'] = IntegerAttr(1, i64)\n"
+    )
+    arguments = [str(source), f"--load-pass-plugin={plugin}", "-p", "bad", "--quiet"]
+    assert tile_opt([*arguments, "--guard-report", str(report)]) == 1
+    assert "guard: pass 'bad'" in capsys.readouterr().err
+    content = json.loads(report.read_text())
+    (found,) = content["passes"]
+    assert found["verdict"] == "rejected"
+    assert Proxies.from_json(found["before"]).level is Level.GRAPH
+    assert content["peak_rss_bytes"] > 0
+    for mode in ("rollback", "report"):
+        assert tile_opt([*arguments, f"--guard={mode}"]) == 0
+        assert "warning: guard" in capsys.readouterr().err
+    assert tile_opt([*arguments, "--guard=off"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_rejection_is_the_users_to_read() -> None:
+    with pytest.raises(TileError) as caught:
+        guarded(edit_pass(one_replica), module_at("graph"))
+    assert "--guard=report" in caught.value.remedy

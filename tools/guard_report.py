@@ -1,0 +1,33 @@
+"""The guard of a tool: made from its options, its report written whatever becomes of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..support.files import atomic_file
+
+if TYPE_CHECKING:
+    from ..passes.guard import Guard
+
+
+def make_guard(mode: str, report: Path | None) -> Guard | None:
+    """The guard that `--guard` asks for; None if nothing is to be looked at."""
+    if mode == "off" and report is None:
+        return None
+    from ..passes.guard import Guard, Mode
+
+    return Guard(Mode(mode))
+
+
+@contextmanager
+def guard_report(guard: Guard | None, path: Path | None) -> Generator[None]:
+    """Writes the report of what the guard found within the context, also when it rejected a pass."""
+    try:
+        yield
+    finally:
+        if guard is not None and path is not None:
+            with atomic_file(path) as temporary:
+                temporary.write_text(guard.report(), encoding="utf-8")
