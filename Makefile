@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-slow lint format docs clean
+.PHONY: help demo test test-slow lint format docs baselines clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,6 +30,9 @@ format: $(INSTALLED) ## mend the style
 
 docs: $(INSTALLED) ## write the generated pages of the reference
 	$(BIN)/python docs/generate_reference.py
+
+baselines: $(INSTALLED) ## record the proxies that the tests compare with, and print what changed
+	$(BIN)/python tests/proxy_baselines.py --update
 
 clean: ## remove the environment and everything that was generated
 	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .ruff_cache .hypothesis
