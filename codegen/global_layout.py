@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ..dialects import pim
-from ..dialects.tile import ArrayAttr
+from ..dialects.tile import ArrayAttr, dtype_of
 from .memory_image import Constant, GlobalMemory, TensorLayout
 
 ALIGNMENT = 64
@@ -59,7 +59,7 @@ class GlobalLayout:
                 shape = tuple(map(int, op.shape.array))
                 _, columns, channels = pim.shape_of(op.result)
                 strides = _strides(shape, columns, channels)
-                yield TensorLayout(op.input_name.data, shape, self.tensors[op.result], strides)
+                yield TensorLayout(op.input_name.data, shape, self.tensors[op.result], strides, _dtype(op.element))
 
     def output_layouts(self, program: pim.ProgramOp) -> Iterator[TensorLayout]:
         for op in program.body.block.ops:
@@ -80,7 +80,7 @@ class GlobalLayout:
             start = (address - addresses[0]) // self.element_bytes
             places = start + np.arange(rows * columns * width).reshape(images, height, columns, width)
             index[:, channels.array] = places.transpose(0, 3, 1, 2)
-        return TensorLayout(name, shape, addresses[0], index=index.reshape(shape))
+        return TensorLayout(name, shape, addresses[0], dtype=_dtype(op.element), index=index.reshape(shape))
 
     def _take(self, elements: int) -> int:
         address = self.size_bytes
@@ -92,6 +92,13 @@ def stored_elements(value: ArrayAttr) -> int:
     """Elements of a constant that stand in global memory: a constant that repeats one number is repeated by copies."""
     elements = value.array.reshape(-1)
     return min(len(elements), ALIGNMENT) if (elements == elements[:1]).all() else len(elements)
+
+
+def _dtype(element: Attribute | None) -> str:
+    """numpy's name of an input's or output's element type."""
+    dtype = np.dtype(np.float32) if element is None else dtype_of(element)
+    assert dtype is not None, "the verifier lets only types of numbers pass"
+    return dtype.name
 
 
 def _size(value: SSAValue) -> int:

@@ -138,7 +138,7 @@ class _Rewrite:
                         what = f"{value.type} is in no local memory, from where it could be stored"
                         raise TileError(f"output '{op.output_name.data}'", what, "copy it in a pim.core_batch")
                 values = [self._rows_of(value) for value in op.values]
-                self._add(op, pim.OutputOp(op.output_name, op.shape, op.channels, values, op.images))
+                self._add(op, pim.OutputOp(op.output_name, op.shape, op.channels, values, op.images, op.element))
             case _:
                 copy = self._add(op, op.clone())
                 self.kept.update(zip(op.results, copy.results, strict=True))

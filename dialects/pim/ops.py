@@ -49,7 +49,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...codegen.isa import Op
 from ..shaped_types import ROWS, TILE, TILE_OR_ROWS, F32Shape
 from ..spat.attributes import WindowAttr
-from ..spat.verification import output_images, verify_output, verify_schedule, verify_window
+from ..spat.verification import output_images, verify_element, verify_output, verify_schedule, verify_window
 from ..tile import ArrayAttr
 from .attributes import Access, AccessAttr
 
@@ -162,6 +162,8 @@ class ProgramOp(IRDLOperation):
 class InputOp(IRDLOperation):
     """An input of the network, in global memory, row by row.
 
+    `as` gives the network's own element type, if that is not f32.
+
     ```mlir
     pim.program {
       %0 = pim.input "data" shape <i64[4] [1, 3, 4, 4]> : tensor<4x4x3xf32>
@@ -172,14 +174,20 @@ class InputOp(IRDLOperation):
     name = "pim.input"
     input_name = prop_def(StringAttr)
     shape = prop_def(ArrayAttr)
+    element = opt_prop_def()
     result = result_def(ROWS)
     traits = traits_def(Pure(), HasParent(ProgramOp))
-    assembly_format = "$input_name `shape` $shape attr-dict `:` type($result)"
+    assembly_format = "$input_name `shape` $shape (`as` $element^)? attr-dict `:` type($result)"
 
-    def __init__(self, name: StringAttr, shape: ArrayAttr, result_type: Attribute) -> None:
-        super().__init__(properties={"input_name": name, "shape": shape}, result_types=[result_type])
+    def __init__(
+        self, name: StringAttr, shape: ArrayAttr, result_type: Attribute, element: Attribute | None = None
+    ) -> None:
+        super().__init__(
+            properties={"input_name": name, "shape": shape, "element": element}, result_types=[result_type]
+        )
 
     def verify_(self) -> None:
+        verify_element(self.element)
         size, held = int(np.prod(self.shape.array, dtype=np.int64)), int(np.prod(shape_of(self.result)))
         if size != held:
             raise VerifyException(f"an input of {size} elements has {held} as {self.result.type}")
@@ -190,6 +198,7 @@ class OutputOp(IRDLOperation):
     """Stores an output of the network to global memory: each row by the core that computes it.
 
     `shape` is a row-major reshape of (images, channels, height, columns); `images` is given if it does not start so.
+    `as` gives the network's own element type, if that is not f32.
 
     ```mlir
     pim.program {
@@ -203,11 +212,13 @@ class OutputOp(IRDLOperation):
     output_name = prop_def(StringAttr)
     shape = prop_def(ArrayAttr)
     channels = prop_def(BuiltinArrayAttr[ArrayAttr])
+    element = opt_prop_def()
     images = opt_prop_def(Integer)
     values = var_operand_def(_VALUES)
     traits = traits_def(HasParent(ProgramOp))
     assembly_format = (
-        "$output_name `shape` $shape (`images` $images^)? `channels` $channels $values attr-dict `:` type($values)"
+        "$output_name `shape` $shape (`as` $element^)? (`images` $images^)? `channels` $channels $values attr-dict "
+        "`:` type($values)"
     )
 
     def __init__(
@@ -217,10 +228,17 @@ class OutputOp(IRDLOperation):
         channels: BuiltinArrayAttr[ArrayAttr],
         values: Sequence[SSAValue],
         images: Integer | None = None,
+        element: Attribute | None = None,
     ) -> None:
         super().__init__(
             operands=[values],
-            properties={"output_name": name, "shape": shape, "channels": channels, "images": images},
+            properties={
+                "output_name": name,
+                "shape": shape,
+                "channels": channels,
+                "images": images,
+                "element": element,
+            },
         )
 
     @property
@@ -228,6 +246,7 @@ class OutputOp(IRDLOperation):
         return output_images(self.shape, self.images)
 
     def verify_(self) -> None:
+        verify_element(self.element)
         verify_output(self.shape, self.images, self.channels.data, self.values)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -36,7 +36,7 @@ from ..shaped_types import ROWS, TILE_OR_ROWS
 from ..tile import ArrayAttr
 from .attributes import WindowAttr
 from .tile_ops import TILE_OPS, F32Tensor, Integer, PickOp, VMMOp, YieldOp, integer, shape_of, tile_type
-from .verification import output_images, verify_output, verify_schedule, verify_window
+from .verification import output_images, verify_element, verify_output, verify_schedule, verify_window
 
 
 @irdl_op_definition
@@ -66,6 +66,8 @@ class ConstantOp(IRDLOperation):
 class InputOp(IRDLOperation):
     """An input of the network: its logical shape (images, channels[, height, width]) as a distributed tensor.
 
+    `as` gives the network's own element type, if that is not f32.
+
     ```mlir
     %0 = spat.input "data" shape <i64[4] [1, 3, 4, 4]> : tensor<4x4x3xf32>
     ```
@@ -74,13 +76,20 @@ class InputOp(IRDLOperation):
     name = "spat.input"
     input_name = prop_def(StringAttr)
     shape = prop_def(ArrayAttr)
+    element = opt_prop_def()
     result = result_def(ROWS)
     traits = traits_def(Pure())
-    assembly_format = "$input_name `shape` $shape attr-dict `:` type($result)"
+    assembly_format = "$input_name `shape` $shape (`as` $element^)? attr-dict `:` type($result)"
 
-    def __init__(self, name: str, shape: Sequence[int], result_type: F32Tensor) -> None:
+    def __init__(
+        self, name: str, shape: Sequence[int], result_type: F32Tensor, element: Attribute | None = None
+    ) -> None:
         super().__init__(
-            properties={"input_name": StringAttr(name), "shape": ArrayAttr.get(np.array(shape, np.int64))},
+            properties={
+                "input_name": StringAttr(name),
+                "shape": ArrayAttr.get(np.array(shape, np.int64)),
+                "element": element,
+            },
             result_types=[result_type],
         )
 
@@ -89,6 +98,7 @@ class InputOp(IRDLOperation):
         return tuple(map(int, self.shape.array))
 
     def verify_(self) -> None:
+        verify_element(self.element)
         rows, columns, channels = shape_of(self.result)
         size = int(np.prod(self.logical_shape, dtype=np.int64))
         if size != rows * columns * channels:
@@ -100,6 +110,7 @@ class OutputOp(IRDLOperation):
     """An output of the network: distributed tensors, and which logical channels each of them holds.
 
     `shape` is a row-major reshape of (images, channels, height, columns); `images` is given if it does not start so.
+    `as` gives the network's own element type, if that is not f32.
 
     ```mlir
     spat.output "prob" shape <i64[2] [1, 10]> channels [#tile.array<i32[10] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]>] %0
@@ -111,10 +122,12 @@ class OutputOp(IRDLOperation):
     output_name = prop_def(StringAttr)
     shape = prop_def(ArrayAttr)
     channels = prop_def(BuiltinArrayAttr[ArrayAttr])
+    element = opt_prop_def()
     images = opt_prop_def(Integer)
     values = var_operand_def(ROWS)
     assembly_format = (
-        "$output_name `shape` $shape (`images` $images^)? `channels` $channels $values attr-dict `:` type($values)"
+        "$output_name `shape` $shape (`as` $element^)? (`images` $images^)? `channels` $channels $values attr-dict "
+        "`:` type($values)"
     )
 
     def __init__(
@@ -124,11 +137,13 @@ class OutputOp(IRDLOperation):
         channels: Sequence[NDArray[np.int32]],
         values: Sequence[SSAValue],
         images: int | None = None,
+        element: Attribute | None = None,
     ) -> None:
         super().__init__(
             operands=[values],
             properties={
                 "output_name": StringAttr(name),
+                "element": element,
                 "shape": ArrayAttr.get(np.array(shape, np.int64)),
                 "channels": BuiltinArrayAttr([ArrayAttr.get(c) for c in channels]),
                 "images": None if images is None else integer(images),
@@ -144,6 +159,7 @@ class OutputOp(IRDLOperation):
         return output_images(self.shape, self.images)
 
     def verify_(self) -> None:
+        verify_element(self.element)
         verify_output(self.shape, self.images, self.channels.data, self.values)
 
 

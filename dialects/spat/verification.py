@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ShapedType
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.window import RowWindow
-from ..tile import ArrayAttr
+from ..tile import ArrayAttr, dtype_of
 
 
 def verify_schedule(cores: ArrayAttr, replicas: int, steps: ArrayAttr, lanes: int) -> None:
@@ -35,6 +35,12 @@ def verify_window(window: RowWindow, rows: int, lanes: int) -> None:
 def output_images(shape: ArrayAttr, images: IntegerAttr | None) -> int:
     """The images of an output: what is given, or the first extent of its shape."""
     return int(shape.array[0]) if images is None else images.value.data
+
+
+def verify_element(element: Attribute | None) -> None:
+    """The element type of an input or output, if given, is one of numbers."""
+    if element is not None and dtype_of(element) is None:
+        raise VerifyException(f"{element} is no element type of a network's input or output")
 
 
 def verify_output(

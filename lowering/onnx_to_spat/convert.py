@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...analysis.machine import Machine, Precision
 from ...dialects import onnx
 from ...dialects.location import copy_location, node_name
-from ...dialects.onnx_base import shape_of
+from ...dialects.onnx_base import shape_of, tensor_type
 from ...dialects.spat import InputOp, OutputOp, tile_type
 from ...support.diagnostics import TileError, TileErrors
 from . import elementwise as ew
@@ -140,7 +140,7 @@ def _input(context: LoweringContext, argument: SSAValue, name: str) -> Feature:
     if len(shape) not in (2, 4) or min(shape) < 1:
         raise TileError(f"input '{name}'", f"its type is {argument.type}", "inputs of rank 2 and 4 are supported")
     images, channels, height, columns = (*shape, 1, 1)[:4]
-    op = InputOp(name, shape, tile_type(images * height, columns, channels))
+    op = InputOp(name, shape, tile_type(images * height, columns, channels), _element(argument))
     context.ops.append(op)
     return Feature.of([segment_of(op.result)], images, height, columns, len(shape))
 
@@ -154,8 +154,14 @@ def _output(context: LoweringContext, source: Operation, value: SSAValue, name: 
         feature = ew.map_feature(context, source, feature, lambda _, x: x)
     images = None if feature.shape[:1] == (feature.images,) else feature.images
     channels, values = [s.channels for s in feature.segments], [s.value for s in feature.segments]
-    op = OutputOp(name, feature.shape, channels, values, images)
+    op = OutputOp(name, feature.shape, channels, values, images, _element(value))
     context.ops.append(copy_location(source, op))
+
+
+def _element(value: SSAValue) -> Attribute | None:
+    """The element type of a network's input or output, unless it is f32, in which the chip computes."""
+    element = tensor_type(value).get_element_type()
+    return None if element == f32 else element
 
 
 def io_name(main: FuncOp, kind: str, index: int) -> str:

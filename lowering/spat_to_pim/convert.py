@@ -68,10 +68,10 @@ class _Conversion:
     def convert(self, op: Operation) -> None:
         match op:
             case spat.InputOp():
-                self._add(op, pim.InputOp(op.input_name, op.shape, op.result.type))
+                self._add(op, pim.InputOp(op.input_name, op.shape, op.result.type, op.element))
             case spat.OutputOp():
                 values = [self.values[value] for value in op.values]
-                self._add(op, pim.OutputOp(op.output_name, op.shape, op.channels, values, op.images))
+                self._add(op, pim.OutputOp(op.output_name, op.shape, op.channels, values, op.images, op.element))
             case spat.DeferredCommunicationOp():
                 self._load(op)
             case spat.ChannelSendOp():

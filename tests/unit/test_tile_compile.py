@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tilec.codegen.package import package_digest, read_package
+from tilec.simulators.functional import run
+from tilec.tools import tile_opt
 from tilec.tools.tile_compile import main
 
 NETWORK = """\
@@ -54,3 +57,23 @@ def test_the_default_pipeline_is_recorded_by_its_options(network: Path, tmp_path
     assert main([str(network), "-q", "-o", str(tmp_path / "out"), "--machine", "tiny4", "--no-replicate"]) == 0
     options = read_package(tmp_path / "out").options
     assert (options["weight_bits"], options["replicate"], "pipeline" in options) == (8, False, False)
+
+
+@pytest.mark.parametrize(("element", "dtype"), [("f16", "float16"), ("f64", "float64"), ("f32", "float32")])
+def test_the_element_type_of_the_network_is_recorded(element: str, dtype: str, tmp_path: Path) -> None:
+    path = tmp_path / "network.mlir"
+    path.write_text(NETWORK.replace("f32", element))
+    assert main([str(path), "-q", "-o", str(tmp_path / "out"), "--machine", "tiny4"]) == 0
+    made = read_package(tmp_path / "out")
+    assert [layout.dtype for layout in (*made.inputs, *made.outputs)] == [dtype, dtype]
+    x = np.array([[1, 2]], dtype)
+    (y,) = run(made, {made.inputs[0].name: x}).values()
+    assert y.dtype == dtype
+    assert y.tolist() == [[7, 10]]
+
+
+def test_a_lowered_module_needs_no_passes(network: Path, tmp_path: Path) -> None:
+    lowered = tmp_path / "lowered.mlir"
+    assert tile_opt.main([str(network), "-p", "tile-default{machine=tiny4}", "-o", str(lowered)]) == 0
+    assert main([str(lowered), "-q", "-o", str(tmp_path / "out"), "--pass-pipeline", ""]) == 0
+    assert read_package(tmp_path / "out").options["pipeline"] == "builtin.module()"
