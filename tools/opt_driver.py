@@ -83,6 +83,8 @@ class OptDriver:
         for name, path in (("-o", self.options.output), ("--emit-resources", self.options.emit_resources)):
             if path is not None and not path.parent.is_dir():
                 raise TileError(f"{name} {path}", f"there is no directory '{path.parent}'", "make it first")
+            if path is not None and path.is_dir():
+                raise TileError(f"{name} {path}", "is a directory", "name a file")
 
         if self.options.split_input_file and self.options.emit_resources is not None:
             raise TileError("--emit-resources", "one file cannot serve several modules", "drop --split-input-file")

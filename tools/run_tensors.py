@@ -112,6 +112,8 @@ def require_fitting_path(path: Path, outputs: int) -> None:
     """A TileError if so many outputs cannot be written to the path."""
     if path.suffix != ".npz" and (path.suffix != ".npy" or outputs != 1):
         raise TileError(str(path), f"cannot hold {outputs} outputs", "name an .npz file, or an .npy file for one")
+    if path.is_dir():
+        raise TileError(str(path), "is a directory", "name a file, or use --output-dir")
     if not path.parent.is_dir():
         raise TileError(str(path), f"there is no directory {path.parent}", "create it")
 

@@ -321,3 +321,9 @@ def test_timing_options_that_make_no_sense(
 ) -> None:
     assert run(timed, *arguments) == 1
     assert what in capsys.readouterr().err
+
+
+def test_an_output_that_is_a_directory(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "y.npz").mkdir()
+    assert run(folder, "--random", "0", "-o", "@y.npz") == 1
+    assert capsys.readouterr().err.endswith("y.npz: is a directory; name a file, or use --output-dir\n")
