@@ -498,3 +498,10 @@ pim.program {
 
 // expected-error@+1 {{field 'row' of an access is given twice}}
 "test.op"() {a = #pim.access<row 3, row 4>} : () -> ()
+
+// -----
+
+pim.program {
+  // expected-error@+1 {{index is no element type of a network's input or output}}
+  %0 = pim.input "x" shape <i64[2] [1, 2]> as index : tensor<1x1x2xf32>
+}

@@ -566,3 +566,8 @@ spat.output "y" shape <i64[2, 2] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 
 
 // expected-error@+1 {{unknown edge 'wrap' of a window; one of zero, clamp expected}}
 "test.op"() {a = #spat.window<height 4, lanes 4, edge wrap>} : () -> ()
+
+// -----
+
+// expected-error@+1 {{index is no element type of a network's input or output}}
+%0 = spat.input "x" shape <i64[2] [1, 2]> as index : tensor<1x1x2xf32>

@@ -4,6 +4,8 @@
 func.func @main() {
   // CHECK: %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
   %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+  // CHECK-NEXT: %half = spat.input "half" shape <i64[2] [1, 2]> as f16 : tensor<1x1x2xf32>
+  %half = spat.input "half" shape <i64[2] [1, 2]> as f16 : tensor<1x1x2xf32>
   // CHECK-NEXT: %matrix = spat.constant <f32[6, 3] splat 0.5> : tensor<6x3xf32>
   %matrix = spat.constant <f32[6, 3] splat 0.5> : tensor<6x3xf32>
   // CHECK-NEXT: %stack = spat.constant <f32[2, 1, 3] [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]> : tensor<2x1x3xf32>
