@@ -12,7 +12,7 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -162,10 +162,7 @@ class Machine:
         chip = dataclasses.asdict(self._chip)
         del chip["network_config"]["mesh"]
         del chip["network_config"]["net_config_file_path"]
-        state = hashlib.sha256(json.dumps(chip, sort_keys=True).encode())
-        state.update(np.ascontiguousarray(self.network.latency_ns, "<f8").tobytes())
-        state.update(np.ascontiguousarray(self.network.energy_pj, "<f8").tobytes())
-        return state.hexdigest()
+        return _digest(json.dumps(chip, sort_keys=True), self.network)
 
     # What it costs: cycles of one instruction that executes alone
 
@@ -273,6 +270,15 @@ _READS = np.ones(OP_LIMIT, np.int64)
 _READS[list(TWO_VECTOR_OPS)] = 2
 _OUTPUT_WIDTH = np.zeros(OP_LIMIT, np.bool_)
 _OUTPUT_WIDTH[list(OUTPUT_WIDTH_OPS)] = True
+
+
+@lru_cache(maxsize=8)
+def _digest(chip: str, network: Network) -> str:
+    """Of many cores, hashing the network takes a third of a second; passes ask for it again and again."""
+    state = hashlib.sha256(chip.encode())
+    state.update(np.ascontiguousarray(network.latency_ns, "<f8").tobytes())
+    state.update(np.ascontiguousarray(network.energy_pj, "<f8").tobytes())
+    return state.hexdigest()
 
 
 def _memory_ps(memory: MemoryConfig, size_bytes: Amount, write: bool) -> I64:

@@ -6,6 +6,7 @@ The simulator has no topology and no contention on links: ``n`` bytes take ``cei
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -29,13 +30,15 @@ class Network:
     energy_pj: F64
 
     @classmethod
+    @lru_cache(maxsize=4)
     def from_mesh(cls, mesh: MeshConfig, layout: tuple[int, int], core_count: int) -> Network:
-        """The network that a mesh's rule describes."""
+        """The network that a mesh's rule describes; one object for one rule, as every pass loads its machine anew."""
         latency = np.full((core_count + 1, core_count + 1), mesh.memory_latency)
         latency[:-1, :-1] = mesh.base_latency + mesh.hop_latency * mesh_hops(layout, core_count)
         energy = np.full_like(latency, mesh.energy)
         for table in (latency, energy):
             np.fill_diagonal(table, 0.0)
+            table.flags.writeable = False
         return cls(latency, energy)
 
     @classmethod
@@ -58,10 +61,13 @@ class Network:
         return {"latency": _rows(self.latency_ns, memory_id), "energy": _rows(self.energy_pj, memory_id)}
 
 
+@lru_cache(maxsize=4)
 def mesh_hops(layout: tuple[int, int], core_count: int) -> I64:
     """Manhattan distances between cores that are numbered row by row on a mesh of ``layout`` rows and columns."""
     row, column = np.divmod(np.arange(core_count), layout[1])
-    return np.abs(row[:, None] - row) + np.abs(column[:, None] - column)
+    hops = np.abs(row[:, None] - row) + np.abs(column[:, None] - column)
+    hops.flags.writeable = False
+    return hops
 
 
 def _square(reader: RecordReader, part: object, name: str, core_count: int, memory_id: int, most: float) -> F64:

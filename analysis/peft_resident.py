@@ -43,15 +43,22 @@ class ResidentSchedule:
     """[v] first cycle after each task."""
 
 
-def schedule_resident(graph: TaskGraph, residency: Residency, priority: Ints) -> ResidentSchedule:
+def schedule_resident(
+    graph: TaskGraph, residency: Residency, priority: Ints, core_count: int | None = None
+) -> ResidentSchedule:
     """Schedules every task; ``graph.cost`` need not differ between cores. Runs on a core are not preempted.
+
+    With ``core_count``, the graph has one column, which stands for that many equal cores: a row of the optimistic cost
+    table is then the same everywhere, and no table of all tasks on all cores is made.
 
     Of the tasks that are ready, the one of least ``priority`` [v] is next. Plain PEFT takes the one of greatest rank,
     but all rows of a layer have nearly the same rank, so that it would take layer after layer; a wavefront is wanted.
     Raises InfeasibleError (of the group's first task) if the groups do not fit the cores.
     """
     table = optimistic_cost_table(graph)
-    core_count = graph.core_count
+    assert core_count is None or (graph.core_count == 1 and graph.distance is None), "equal cores have one column"
+    core_count = core_count or graph.core_count
+    cost: Ints = np.broadcast_to(graph.cost, (graph.task_count, core_count))
     homes = _Homes(residency, core_count)
     core = np.full(len(residency.arrays), -1, np.int64)
     start, finish = np.zeros(graph.task_count, np.int64), np.zeros(graph.task_count, np.int64)
@@ -69,15 +76,15 @@ def schedule_resident(graph: TaskGraph, residency: Residency, priority: Ints) ->
         if core[group] < 0:
             remote = producer_cores[:, None] != np.arange(core_count)
             arrival = (finish[producers, None] + graph.comm[entering, None] * remote).max(axis=0, initial=0)
-            earliest = np.maximum(available, arrival) + graph.cost[task]
+            earliest = np.maximum(available, arrival) + cost[task]
             core[group] = homes.take(group, earliest + table[task] + pending, task)
             pending[core[group]] += work[group]
         home = int(core[group])
         arrived = finish[producers] + graph.comm[entering] * (producer_cores != home)
         start[task] = max(int(available[home]), int(arrived.max(initial=0)))
-        finish[task] = start[task] + graph.cost[task, home]
+        finish[task] = start[task] + cost[task, home]
         available[home] = finish[task]
-        pending[home] -= graph.cost[task, home]
+        pending[home] -= cost[task, home]
         for consumer in graph.dst[graph.first_out[task] : graph.first_out[task + 1]].tolist():
             waiting[consumer] -= 1
             if waiting[consumer] == 0:
@@ -137,6 +144,9 @@ class _Homes:
         left = left[left > 0]
         if left.sum() > self._free.sum():
             return False
+        # While a core for each has room for the largest, first-fit finds one.
+        if int((self._free >= left.max(initial=0)).sum()) >= len(left):
+            return True
         free = self._free.copy()
         for arrays in left:
             room = np.flatnonzero(free >= arrays)

@@ -4,7 +4,8 @@ Minimising the sum of traffic times hops is the quadratic assignment problem (Ko
 the identity and a greedy construction, are improved until no swap of two places saves anything, and the better result
 is taken: never worse than the identity. One core after the other swaps with the core with which it saves most. The
 savings come from the product of traffic and hops, which a swap changes by an outer product, in the rows of the cores
-that either of the two talks to: O(places) a look, O(partners x places) a swap.
+that either of the two talks to: O(places) a look, O(partners x places) a swap. The product has rows for cores with
+traffic only, so that idle cores of a large machine cost next to nothing.
 
 Not handled: hops that depend on the direction, and contention on links.
 """
@@ -38,12 +39,14 @@ def place_cores(traffic: Ints, hops: Ints) -> Ints:
     """
     count, places = traffic.shape[0], hops.shape[0]
     _check(traffic, hops)
-    both_ways = np.zeros((places, places), dtype=np.int64)  # cores without traffic take the places that are left
-    both_ways[:count, :count] = traffic + traffic.T
+    both_ways = traffic + traffic.T
     np.fill_diagonal(both_ways, 0)
-    starts: list[Ints] = [np.arange(places), _construct(both_ways, hops)]
-    improved = [_improve(both_ways, hops, start) for start in starts]
-    return min(improved, key=lambda place: placement_cost(both_ways, hops, place))[:count]
+    # Cores without traffic take the places that are left.
+    busy = np.flatnonzero(both_ways.any(axis=1))
+    among = both_ways[np.ix_(busy, busy)]
+    starts: list[Ints] = [np.arange(places), _construct(busy, among, hops)]
+    improved = [_improve(busy, among, hops, start) for start in starts]
+    return min(improved, key=lambda place: placement_cost(among, hops, place[busy]))[:count]
 
 
 def validate_placement(traffic: Ints, hops: Ints, place: Ints) -> list[str]:
@@ -68,15 +71,6 @@ def validate_placement(traffic: Ints, hops: Ints, place: Ints) -> list[str]:
     return faults
 
 
-def swap_savings(core: int, product: Ints, traffic: Ints, hops: Ints) -> Ints:
-    """[p] by how much the cost falls when ``core`` changes places with each other core.
-
-    ``traffic`` and ``hops`` are symmetric, with zero diagonals, and indexed by core; ``product`` is ``traffic @ hops``.
-    """
-    now = np.diagonal(product) + product[core, core]
-    return now - product[core] - product[:, core] - 2 * traffic[core] * hops[core]
-
-
 def _check(traffic: Ints, hops: Ints) -> None:
     count, places = traffic.shape[0], hops.shape[0]
     if traffic.shape != (count, count) or hops.shape != (places, places) or count > places:
@@ -87,47 +81,66 @@ def _check(traffic: Ints, hops: Ints) -> None:
         raise ValueError("traffic times hops is not exact in 53 bits")
 
 
-def _construct(traffic: Ints, hops: Ints) -> Ints:
+def _construct(busy: Ints, traffic: Ints, hops: Ints) -> Ints:
     """[p] places, greedily: next the core of most traffic with those placed, on the place where it costs least.
 
-    Ties go to the core of most traffic, and to the place nearest to all others.
+    Ties go to the core of most traffic, and to the place nearest to all others. ``traffic`` is that of the ``busy``
+    cores; the others come last, and go to the places nearest to all others.
     """
     places = len(hops)
     place = np.zeros(places, dtype=np.int64)
-    cost_at = np.zeros((places, places), dtype=np.int64)  # [core, place] with those placed so far
-    bond = np.zeros(places, dtype=np.int64)  # traffic of each core with those placed so far
+    cost_at = np.zeros((len(busy), places), dtype=np.int64)  # [busy core, place] with those placed so far
+    bond = np.zeros(len(busy), dtype=np.int64)  # traffic of each core with those placed so far
     total, remoteness = traffic.sum(axis=1), hops.sum(axis=1)
-    waiting, free = np.ones(places, dtype=np.bool_), np.ones(places, dtype=np.bool_)
-    for _ in range(places):
+    waiting, free = np.ones(len(busy), dtype=np.bool_), np.ones(places, dtype=np.bool_)
+    for _ in range(len(busy)):
         cores, open_places = np.flatnonzero(waiting), np.flatnonzero(free)
         core = cores[np.lexsort((cores, -total[cores], -bond[cores]))[0]]
         where = open_places[np.lexsort((open_places, remoteness[open_places], cost_at[core, open_places]))[0]]
-        place[core], waiting[core], free[where] = where, False, False
-        cost_at += np.multiply.outer(traffic[core], hops[where])
+        place[busy[core]], waiting[core], free[where] = where, False, False
+        partners = np.flatnonzero(traffic[core])
+        cost_at[partners] += np.multiply.outer(traffic[core, partners], hops[where])
         bond += traffic[core]
+    idle, open_places = np.setdiff1d(np.arange(places), busy), np.flatnonzero(free)
+    place[idle] = open_places[np.lexsort((open_places, remoteness[open_places]))]
     return place
 
 
-def _improve(traffic: Ints, hops: Ints, place: Ints) -> Ints:
-    """Swaps places, core after core, until a whole round finds no swap that saves; all [p]."""
+def _improve(busy: Ints, traffic: Ints, hops: Ints, place: Ints) -> Ints:
+    """Swaps places, core after core, until a whole round finds no swap that saves; all [p].
+
+    ``traffic`` is that of the ``busy`` cores; an idle core takes part with what the busy ones save by its place.
+    """
     place = place.copy()
-    hops = hops[np.ix_(place, place)]
-    product = (traffic.astype(np.float64) @ hops).astype(np.int64)  # exact below 2**53, and far faster than integers
+    count, places = len(busy), len(place)
+    number = np.full(places, -1, dtype=np.int64)
+    number[busy] = np.arange(count)
+    # [busy core, place] what a core's traffic costs there. Exact below 2**53, and far faster than integers.
+    product = (traffic.astype(np.float64) @ hops[place[busy]]).astype(np.int64)
+    now = product[np.arange(count), place[busy]]
     core, unchanged = 0, 0
-    while unchanged < len(place):
-        savings = swap_savings(core, product, traffic, hops)
-        other = int(savings.argmax())
-        if savings[other] > 0:
-            change = traffic[core] - traffic[other]
+    while count and unchanged < places:
+        mine = int(number[core])
+        savings = now - product[:, place[core]]
+        if mine < 0:
+            best = int(savings.argmax())
+            saving, other = int(savings[best]), int(busy[best])
+        else:
+            all_savings = now[mine] - product[mine, place]
+            all_savings[busy] += savings - 2 * traffic[mine] * hops[place[core], place[busy]]
+            other = int(all_savings.argmax())
+            saving = int(all_savings[other])
+        if saving > 0:
+            change = np.zeros(count, dtype=np.int64)
+            for moved, sign in ((mine, 1), (int(number[other]), -1)):
+                if moved >= 0:
+                    change += sign * traffic[moved]
             partners = np.flatnonzero(change)
-            product[partners] += np.multiply.outer(change[partners], hops[other] - hops[core])
-            pair, swapped = [core, other], [other, core]
-            product[:, pair] = product[:, swapped]
-            hops[pair] = hops[swapped]
-            hops[:, pair] = hops[:, swapped]
-            place[pair] = place[swapped]
+            product[partners] += np.multiply.outer(change[partners], hops[place[other]] - hops[place[core]])
+            place[[core, other]] = place[[other, core]]
+            now = product[np.arange(count), place[busy]]
             unchanged = 0
         else:
             unchanged += 1
-        core = (core + 1) % len(place)
+        core = (core + 1) % places
     return place

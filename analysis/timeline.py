@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +31,19 @@ UNBOUNDED = 1 << 30
 """A lead that holds nothing back."""
 
 
+class CostTable(Protocol):
+    """Cycles ``[sender, receiver]``: an array, or what computes its entries when they are asked for."""
+
+    def __getitem__(self, pair: Any, /) -> Any: ...
+
+
 @dataclass(frozen=True, eq=False)
 class TransferCosts:
     """What moving one row costs, in cycles; ``[cores, cores]`` from sender to receiver."""
 
-    send: Ints
+    send: CostTable
     """How long the sender is occupied when the receiver waits already."""
-    receive: Ints
+    receive: CostTable
     """How long the receiver is occupied, until the row is there."""
 
 

@@ -83,7 +83,7 @@ def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts, runs_pe
     batch_of_task = np.concatenate(
         [np.full(int(task.max() - task.min()) + 1, position) for position, task in enumerate(tasks)]
     )
-    cost = (lanes_of_task * cycles[batch_of_task])[:, None] * np.ones(machine.core_count, np.int64)
+    cost = (lanes_of_task * cycles[batch_of_task])[:, None]  # the same on every core
     graph = TaskGraph.build(cost, _edges(batches, tasks, target))
     replicas = np.array([batch.replica_count for batch in batches])
     first_group = np.cumsum(replicas) - replicas
@@ -99,7 +99,7 @@ def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts, runs_pe
     )
     priority = np.full(len(lanes_of_task), np.iinfo(np.int64).max)
     np.minimum.at(priority, np.concatenate(tasks), np.concatenate(lane_steps(lane_batches(batches))))
-    schedule = schedule_resident(graph, residency, priority)
+    schedule = schedule_resident(graph, residency, priority, machine.core_count)
     return np.split(schedule.core, np.cumsum(replicas)[:-1])
 
 

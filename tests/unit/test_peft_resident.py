@@ -56,6 +56,23 @@ def check(graph: TaskGraph, residency: Residency, cores: int, found: ResidentSch
 
 @settings(deadline=None)
 @given(problems())
+def test_one_column_stands_for_equal_cores(problem: tuple[TaskGraph, Residency, int]) -> None:
+    graph, residency, cores = problem
+    column = TaskGraph.build(graph.cost[:, :1], np.stack((graph.src, graph.dst, graph.comm), axis=1))
+    priority = np.arange(graph.task_count)
+    try:
+        expected = schedule_resident(graph, residency, priority)
+    except InfeasibleError:
+        with pytest.raises(InfeasibleError):
+            schedule_resident(column, residency, priority, cores)
+        return
+    found = schedule_resident(column, residency, priority, cores)
+    for name in ("core", "start", "finish"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
+
+
+@settings(deadline=None)
+@given(problems())
 def test_schedule(problem: tuple[TaskGraph, Residency, int]) -> None:
     graph, residency, cores = problem
     try:
