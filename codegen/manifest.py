@@ -13,7 +13,7 @@ import numpy as np
 from ..analysis.json_record import parse_json
 from ..support.diagnostics import TileError
 from .archive import FileFacts
-from .columns import Program
+from .columns import Program, Target
 from .isa import ISA, OP_LIMIT, Op, Unit
 from .memory_image import TensorLayout
 
@@ -43,6 +43,7 @@ class Manifest:
     inputs: tuple[TensorLayout, ...]
     outputs: tuple[TensorLayout, ...]
     files: Mapping[str, FileFacts]
+    target: Target
     indexed: frozenset[int] = field(default=frozenset())
 
 
@@ -55,7 +56,7 @@ def manifest_text(manifest: Manifest, program: Program) -> bytes:
         "machine": asdict(manifest.machine),
         "model": asdict(manifest.model),
         "options": dict(sorted(manifest.options.items())),
-        "target": asdict(program.target),
+        "target": asdict(manifest.target),
         "global_memory_bytes": manifest.global_memory_bytes,
         "inputs": [_tensor(layout) for layout in layouts[: len(manifest.inputs)]],
         "outputs": [_tensor(layout) for layout in layouts[len(manifest.inputs) :]],
@@ -121,6 +122,7 @@ def _fields(found: dict[str, Any]) -> Manifest:
         inputs=layouts[:split],
         outputs=layouts[split:],
         files={name: _facts(name, facts) for name, facts in found["files"].items()},
+        target=Target(**{name: _whole(value, 1, 2**31 - 1) for name, value in found["target"].items()}),
         indexed=frozenset(number for number, tensor in enumerate(tensors) if tensor.get("index") is True),
     )
 

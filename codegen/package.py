@@ -82,10 +82,12 @@ def write_package(package: Package, path: Path) -> str:
 
 
 def read_package(path: Path, with_reports: bool = False) -> Package:
-    """Reads a package and checks all of it. Reports are read only when asked for."""
+    """Reads a package and checks what it reads. Reports are read only when asked for, ``program.json.gz`` never."""
     with read_archive(path) as archive:
         manifest = _read_manifest(archive)
         program = read_program(_read_verified(archive, PROGRAM, manifest), f"{path}/{PROGRAM}")
+        if manifest.target != program.target:
+            raise archive.error(MANIFEST, f"does not have the target that {PROGRAM} has")
         memory = MemoryReader(_read_verified(archive, WEIGHTS, manifest), f"{path}/{WEIGHTS}")
         reports = {
             name.removeprefix(REPORTS): _read_verified(archive, name, manifest)
@@ -130,6 +132,7 @@ def _manifest(package: Package, files: Mapping[str, FileFacts]) -> Manifest:
         package.inputs,
         package.outputs,
         dict(files),
+        package.program.target,
     )
 
 

@@ -327,6 +327,12 @@ Edit = Callable[[dict[str, Any]], object]
         (lambda content: content["files"].pop(PROGRAM), "does not list program.bin"),
         (lambda content: content["files"].update({"../../etc/passwd": {}}), "is no file name"),
         (lambda content: content["machine"].update(name=7), "is corrupt"),
+        (lambda content: content.pop("target"), "is corrupt: KeyError 'target'"),
+        (lambda content: content.update(target=7), "is corrupt"),
+        (lambda content: content["target"].pop("array_rows"), "is corrupt"),
+        (lambda content: content["target"].update(array_rows=-1), "is corrupt"),
+        (lambda content: content["target"].update(colour=1), "is corrupt"),
+        (lambda content: content["target"].update(array_rows=1), "does not have the target that program.bin has"),
     ],
 )
 def test_hostile_manifests(written: Path, edit: Edit, message: str) -> None:
