@@ -36,7 +36,8 @@ class ConvertOnnxToSpatPass(ModulePass):
     The weight matrix of a layer is cut into slices (one array group each) and parts (one core each), and copied as
     often as the machine has room, so that the slowest layer becomes as fast as possible. Concatenations, reshapes and
     channel permutations disappear: they only rename channels. Needs the normal form of `onnx-simplify`. Networks of
-    more than 1 000 000 rows, those of the inputs and of the results of all layers together, are refused.
+    more than 1 000 000 rows, those of the inputs and of the results of all layers together, are refused, and layers of
+    more than 100 000 000 positions.
     """
 
     name = "convert-onnx-to-spat"

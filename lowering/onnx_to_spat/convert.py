@@ -28,6 +28,9 @@ from .weighted import convolve, convolve_depthwise
 MOST_ROWS = 1_000_000
 """Rows of the inputs and of the results of all layers together: the schedule is a table of them."""
 
+MOST_WINDOWS = 100_000_000
+"""Windows of one layer, images times positions: some layers have a constant for each."""
+
 Allocate = Callable[[Sequence[LayerDemand], int], Sequence[LayerMapping]]
 Lower = Callable[[LoweringContext, Any], Feature | list[Feature]]
 
@@ -51,21 +54,27 @@ def convert_module(module: ModuleOp, machine: Machine, precision: Precision, all
 
 
 def _check_rows(main: FuncOp) -> None:
-    """Refuses a network of more rows than can be scheduled, before anything is made for each of them."""
-    rows = {
-        f"input '{io_name(main, 'arg_attrs', index)}'": _rows(arg) for index, arg in enumerate(main.body.block.args)
-    }
-    for index, op in enumerate(main.body.block.ops):
+    """Refuses a network of more rows or windows than can be handled, before anything is made for each of them."""
+    found: list[tuple[int, str, SSAValue]] = [
+        (_rows(argument), f"input '{io_name(main, 'arg_attrs', index)}'", argument)
+        for index, argument in enumerate(main.body.block.args)
+    ]
+    for op in main.body.block.ops:
         if op.name in LOWERINGS and op.name not in WITHOUT_BATCHES:
-            rows[f"node '{node_name(op) or f'{op.name} {index}'}'"] = _rows(op.results[0])
-    if (total := sum(rows.values())) > MOST_ROWS:
-        name, most = max(rows.items(), key=lambda item: item[1])
+            found.append((_rows(op.results[0]), f"node '{node_name(op) or op.name}'", op.results[0]))
+    if (total := sum(rows for rows, _, _ in found)) > MOST_ROWS:
+        most, name, _ = max(found, key=lambda one: one[0])
         raise TileError(
             name,
             f"it has {most} rows (images times their height), all layers together {total}; "
             f"at most {MOST_ROWS} can be scheduled",
             "make the image less high or the batch smaller",
         )
+    for rows, name, value in found:
+        if (windows := rows * math.prod(shape_of(value)[3:])) > MOST_WINDOWS:
+            raise TileError(
+                name, f"it has {windows} positions, at most {MOST_WINDOWS} are supported", "make the image smaller"
+            )
 
 
 def _rows(value: SSAValue) -> int:

@@ -74,3 +74,11 @@ func.func @main(%x: tensor<1x1x7x64xf32>) -> tensor<1x3x2000000x64xf32> {
   %y = onnx.Conv(%x, %w) {strides = array<i64: 1, 1>, pads = array<i64: 1999993, 0, 0, 0>} : (tensor<1x1x7x64xf32>, tensor<3x1x1x1xf32>) -> tensor<1x3x2000000x64xf32> loc("high")
   func.return %y : tensor<1x3x2000000x64xf32>
 }
+
+// -----
+
+// CHECK: error: node 'wide': it has 200000000 positions, at most 100000000 are supported; make the image smaller
+func.func @main(%x: tensor<1x1x1000x100000xf32>) -> tensor<1x1x1000x200000xf32> {
+  %y = onnx.MaxPool(%x) {kernel_shape = array<i64: 1, 100001>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 100000, 0, 100000>} : (tensor<1x1x1000x100000xf32>) -> tensor<1x1x1000x200000xf32> loc("wide")
+  func.return %y : tensor<1x1x1000x200000xf32>
+}
