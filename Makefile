@@ -22,7 +22,7 @@ test-slow: $(INSTALLED) ## run all tests
 lint: $(INSTALLED) ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 format: $(INSTALLED) ## mend the style
 	$(BIN)/ruff check --fix .
