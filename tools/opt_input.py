@@ -28,6 +28,12 @@ SPLIT_MARKER = "// -----"
 _QUOTE = re.compile(r"""//[^\n]*|"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"|(")""")
 """A comment, a string, or the quote that begins what is no string."""
 
+MAX_INTEGER_BITS = (1 << 24) - 1
+"""MLIR's limit on the width of an integer type."""
+
+_INTEGER_TYPE = re.compile(r"""//[^\n]*|"(?:[^"\\\n]|\\.)*+"|(?<![\w%@#!^.$-])[su]?i([1-9]\d*)\b""")
+"""A comment, a string, or an integer type with its width."""
+
 _ONNX_FIRST_BYTE = b"\x08"
 """The tag of `ir_version`, with which a serialized ONNX model starts; no text starts so."""
 
@@ -81,6 +87,7 @@ def _split(name: str, text: str) -> Iterator[Chunk]:
 def parse_chunk(chunk: Chunk, context: Context) -> ModuleOp:
     """The module of ``chunk``; ops without a location get their place in the file. A SourceError if it is malformed."""
     _check_strings(chunk)
+    _check_integer_types(chunk)
     parser: _LocatingParser | None = None
     try:
         parser = _LocatingParser(context, chunk)
@@ -110,6 +117,16 @@ def _check_strings(chunk: Chunk) -> None:
         if match[1] is not None:
             what = "unterminated string, or one with an unknown escape"
             raise SourceError(chunk.name, chunk.text, match.start(), match.end(), what, "close it on the same line")
+
+
+def _check_integer_types(chunk: Chunk) -> None:
+    """Refuses integer types wider than MLIR's limit: xDSL computes their range, a number of as many bits."""
+    for match in _INTEGER_TYPE.finditer(chunk.text):
+        if match[1] is None:
+            continue
+        if len(match[1]) > len(str(MAX_INTEGER_BITS)) or int(match[1]) > MAX_INTEGER_BITS:
+            what = f"an integer type of {match[1]} bits; at most {MAX_INTEGER_BITS} are allowed"
+            raise SourceError(chunk.name, chunk.text, match.start(), match.end(), what, "correct the width")
 
 
 class _LocatingParser(Parser):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,8 +20,7 @@ PASSES = build_pipeline("tile-default{machine=tiny4}")
 
 NUMBERS = ("0", "-1", "1", "2", "7", "99999", "4294967296", "9223372036854775807", "99999999999999999999")
 
-SECONDS = 10
-"""How long a run may take."""
+TRIES = 200
 
 
 def small_network() -> onnx.ModelProto:
@@ -82,9 +80,7 @@ def run_rest(text: str, stage: int) -> None:
 
 
 def test_damaged_text_is_answered_with_a_result_or_a_diagnostic(stages: Sequence[str]) -> None:
-    # A fixed list of seeds, of which a slow machine tries fewer.
-    end = time.monotonic() + SECONDS
-    for seed in range(400):
+    for seed in range(TRIES):
         draw = random.Random(seed)
         stage = draw.randrange(len(stages))
         text = damaged(stages[stage], draw)
@@ -94,5 +90,3 @@ def test_damaged_text_is_answered_with_a_result_or_a_diagnostic(stages: Sequence
             pass
         except BaseException as error:
             raise AssertionError(f"seed {seed} after {PASSES[stage].name}:\n{text}") from error
-        if time.monotonic() > end:
-            break
