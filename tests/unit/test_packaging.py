@@ -80,6 +80,14 @@ def test_installed_wheel_runs(wheel: Path, tmp_path: Path) -> None:
     command = (sys.executable, "-S", "-m", "tilec.tools.tile_opt")
     assert run(*command, "--version", PYTHONPATH=path).startswith(f"tile-opt {PROJECT['project']['version']}")
     assert "func.func @f" in run(*command, str(tmp_path / "f.mlir"), "-p", "canonicalize", PYTHONPATH=path)
+    # The demo: compile the bundled classifier, and let the simulated chip read digits.
+    examples, package = ROOT / "examples", str(tmp_path / "package")
+    compile_model = (sys.executable, "-S", "-m", "tilec.tools.tile_compile")
+    run(*compile_model, str(examples / "mnist_resnet8.onnx"), "-o", package, PYTHONPATH=path)
+    digits = str(examples / "mnist_test200.npz")
+    run_package = (sys.executable, "-S", "-m", "tilec.tools.tile_run", package, "--batch", "--limit", "20")
+    told = run(*run_package, "--input", f"{digits}:x", "--labels", f"{digits}:y", PYTHONPATH=path)
+    assert "20 of 20 right" in told
 
 
 @pytest.mark.slow
