@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 
 import pytest
 from tilec.simulators.timing import Quirks, TimingResult, simulate
@@ -73,7 +72,6 @@ def test_times_of_every_core_add_up_to_the_makespan(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed")
 def test_the_compiled_loop_gives_the_same() -> None:
     for name in NAMES:
         case = golden_case(name)
