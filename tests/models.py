@@ -1,223 +1,15 @@
 """Real network topologies with random weights, built without a training framework.
 
 An ONNX model is built from a seed: the published architecture at any image size and number of classes, with weights
-drawn as He et al. propose. A probe image is computed along while the graph is built; from it come the statistics of the
-batch normalizations and the scale of layers without one, so that activations neither explode nor vanish and the logits
-have a standard deviation of about 1. What comes from the probe is rounded, so that it does not depend on the order in
-which a machine adds.
+drawn as He et al. propose. :mod:`network_builder` scales them.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
 
-import numpy as np
 import onnx
-from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
-
-Array: TypeAlias = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Value:
-    """A value of the graph and what it is for the probe image, without the batch dimension."""
-
-    name: str
-    probe: Array
-
-
-class Network:
-    """Builds a graph op by op."""
-
-    def __init__(self, image_size: int, num_classes: int, seed: int, opset: int) -> None:
-        self.num_classes = num_classes
-        self.opset = opset
-        self.random = np.random.default_rng(seed)
-        self.nodes: list[onnx.NodeProto] = []
-        self.initializers: list[onnx.TensorProto] = []
-        self.input_shape = (1, 3, image_size, image_size)
-        self.input = Value("input", self.random.standard_normal(self.input_shape[1:]).astype(np.float32))
-
-    def model(self, output: Value, name: str) -> onnx.ModelProto:
-        self.nodes[-1].output[0] = "logits"
-        graph = helper.make_graph(
-            self.nodes,
-            name,
-            [helper.make_tensor_value_info("input", TensorProto.FLOAT, self.input_shape)],
-            [helper.make_tensor_value_info("logits", TensorProto.FLOAT, (1, *output.probe.shape))],
-            self.initializers,
-        )
-        return helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8, producer_name="tile"
-        )
-
-    # Layers
-
-    def conv(
-        self, x: Value, channels: int, kernel: int, stride: int = 1, pad: int = 0, group: int = 1, bias: bool = True
-    ) -> Value:
-        """A convolution. With a bias, it is scaled to give a standard deviation of about 1."""
-        shape = (channels, x.probe.shape[0] // group, kernel, kernel)
-        weights = self._he(shape)
-        y = convolve(x.probe, weights, stride, pad, group)
-        inputs = [x.name]
-        if bias:
-            factor = np.float32(1 / _rounded(y.std()))
-            shift = (0.1 * self.random.standard_normal(channels)).astype(np.float32)
-            y = y * factor + shift[:, None, None]
-            inputs += [self._weight(weights * factor), self._weight(shift)]
-        else:
-            inputs += [self._weight(weights)]
-        attributes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4, "group": group}
-        return self._node("Conv", inputs, y, **attributes)
-
-    def linear(self, x: Value, columns: int) -> Value:
-        """A fully connected layer, scaled to give a standard deviation of about 1."""
-        weights = self._he((columns, x.probe.shape[0]))
-        y = weights @ x.probe
-        factor = np.float32(1 / _rounded(y.std()))
-        shift = (0.1 * self.random.standard_normal(columns)).astype(np.float32)
-        inputs = [x.name, self._weight(weights * factor), self._weight(shift)]
-        return self._node("Gemm", inputs, y * factor + shift, transB=1)
-
-    def batch_norm(self, x: Value) -> Value:
-        channels = len(x.probe)
-        scale = (1 + 0.1 * self.random.standard_normal(channels)).astype(np.float32)
-        shift = (0.1 * self.random.standard_normal(channels)).astype(np.float32)
-        # With few positions left, the statistics of one channel say little: mix in those of all.
-        flat = x.probe.reshape(channels, -1).astype(np.float64)
-        own = flat.shape[1] / (flat.shape[1] + 16)
-        mean = _rounded(own * flat.mean(axis=1)).astype(np.float32)
-        var = _rounded(own * flat.var(axis=1) + (1 - own) * flat.var() + 1e-3).astype(np.float32)
-        columns = [v[:, None, None] for v in (scale, shift, mean, var)]
-        y = (x.probe - columns[2]) / np.sqrt(columns[3] + 1e-5) * columns[0] + columns[1]
-        inputs = [x.name, *(self._weight(v) for v in (scale, shift, mean, var))]
-        return self._node("BatchNormalization", inputs, y.astype(np.float32), epsilon=1e-5)
-
-    def relu(self, x: Value) -> Value:
-        return self._node("Relu", [x.name], np.maximum(x.probe, 0))
-
-    def relu6(self, x: Value) -> Value:
-        y = np.clip(x.probe, 0, 6)
-        if self.opset < 11:
-            return self._node("Clip", [x.name], y, min=0.0, max=6.0)
-        return self._node("Clip", [x.name, self._constant(np.float32(0)), self._constant(np.float32(6))], y)
-
-    def max_pool(self, x: Value, kernel: int, stride: int, pad: int = 0, ceil: bool = False) -> Value:
-        # Ceil mode came with opset 10.
-        y = pool(x.probe, kernel, stride, pad, ceil and self.opset >= 10, np.maximum, -np.inf)
-        return self._node("MaxPool", [x.name], y, **self._pool(kernel, stride, pad, ceil))
-
-    def average_pool(self, x: Value, kernel: int, stride: int, pad: int = 0) -> Value:
-        y = pool(x.probe, kernel, stride, pad, False, np.add, 0) / np.float32(kernel * kernel)
-        return self._node("AveragePool", [x.name], y, **self._pool(kernel, stride, pad, False), count_include_pad=1)
-
-    def _pool(self, kernel: int, stride: int, pad: int, ceil: bool) -> dict[str, Any]:
-        attributes: dict[str, Any] = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
-        return {**attributes, "ceil_mode": 1} if ceil and self.opset >= 10 else attributes
-
-    def global_average_pool(self, x: Value) -> Value:
-        return self._node("GlobalAveragePool", [x.name], x.probe.mean(axis=(1, 2), keepdims=True))
-
-    def lrn(self, x: Value) -> Value:
-        squares = np.pad(x.probe**2, ((2, 2), (0, 0), (0, 0)))
-        total = sum(squares[i : i + len(x.probe)] for i in range(5))
-        return self._node("LRN", [x.name], x.probe / (1 + 1e-4 / 5 * total) ** 0.75, size=5)
-
-    def flatten(self, x: Value) -> Value:
-        return self._node("Flatten", [x.name], x.probe.reshape(-1), axis=1)
-
-    def dropout(self, x: Value) -> Value:
-        if self.opset < 12:
-            return self._node("Dropout", [x.name], x.probe, ratio=0.5)
-        return self._node("Dropout", [x.name, self._constant(np.float32(0.5))], x.probe)
-
-    def add(self, a: Value, b: Value) -> Value:
-        return self._node("Add", [a.name, b.name], a.probe + b.probe)
-
-    def concat(self, *values: Value) -> Value:
-        return self._node("Concat", [v.name for v in values], np.concatenate([v.probe for v in values]), axis=1)
-
-    def shuffle(self, x: Value, groups: int) -> Value:
-        """The channels of the groups, interleaved; with the shape arithmetic that frameworks export."""
-        channels, height, width = x.probe.shape
-        shape = self._node("Shape", [x.name], x.probe)
-        batch = self._node("Gather", [shape.name, self._constant(np.array([0]))], x.probe, axis=0)
-
-        def reshaped(value: str, extents: Sequence[int], probe: Array) -> Value:
-            parts = [batch.name, self._constant(np.array(extents))]
-            return self._node("Reshape", [value, self._node("Concat", parts, probe, axis=0).name], probe)
-
-        split = x.probe.reshape(groups, channels // groups, height, width)
-        y = reshaped(x.name, split.shape, split)
-        y = self._node("Transpose", [y.name], split.transpose(1, 0, 2, 3), perm=[0, 2, 1, 3, 4])
-        return reshaped(y.name, (channels, height, width), y.probe.reshape(x.probe.shape))
-
-    # Parts
-
-    def _node(self, kind: str, inputs: Sequence[str], probe: Array, **attributes: Any) -> Value:
-        name = f"{kind.lower()}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, inputs, [f"{name}.out"], name=name, **attributes))
-        return Value(f"{name}.out", probe)
-
-    def _constant(self, array: Any) -> str:
-        tensor = numpy_helper.from_array(np.asarray(array))
-        return self._node("Constant", [], np.asarray(array), value=tensor).name
-
-    def _weight(self, array: Array) -> str:
-        name = f"weight_{len(self.initializers)}"
-        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array, np.float32), name))
-        return name
-
-    def _he(self, shape: tuple[int, ...]) -> Array:
-        deviation = np.float32(math.sqrt(2 / math.prod(shape[1:])))
-        return self.random.standard_normal(shape, np.float32) * deviation
-
-
-def _rounded(value: Any) -> Any:
-    """Two significant digits."""
-    value = np.asarray(value, np.float64)
-    exponent = np.floor(np.log10(np.maximum(np.abs(value), 1e-30)))
-    return np.round(value / 10 ** (exponent - 1)) * 10 ** (exponent - 1)
-
-
-def convolve(x: Array, weights: Array, stride: int, pad: int, group: int) -> Array:
-    """A convolution of one image [C, H, W]."""
-    kernel = weights.shape[2]
-    padded = np.pad(x, ((0, 0), (pad, pad), (pad, pad)))
-    rows, columns = ((extent - kernel) // stride + 1 for extent in padded.shape[1:])
-    taps = [
-        padded[:, i : i + (rows - 1) * stride + 1 : stride, j : j + (columns - 1) * stride + 1 : stride]
-        for i, j in itertools.product(range(kernel), repeat=2)
-    ]
-    matrix = np.stack(taps, axis=1).reshape(group, -1, rows * columns)
-    return (weights.reshape(group, -1, matrix.shape[1]) @ matrix).reshape(-1, rows, columns)
-
-
-def pool(x: Array, kernel: int, stride: int, pad: int, ceil: bool, combine: Callable[..., Any], fill: float) -> Array:
-    """A pool of one image [C, H, W]."""
-
-    def count(size: int) -> int:
-        room = size + 2 * pad - kernel
-        positions = (-(-room // stride) if ceil else room // stride) + 1
-        return positions - 1 if ceil and (positions - 1) * stride >= size + pad else positions
-
-    rows, columns = map(count, x.shape[1:])
-    padded = np.pad(x, ((0, 0), (pad, pad + stride), (pad, pad + stride)), constant_values=fill)
-    taps = [
-        padded[:, i : i + (rows - 1) * stride + 1 : stride, j : j + (columns - 1) * stride + 1 : stride]
-        for i, j in itertools.product(range(kernel), repeat=2)
-    ]
-    result = taps[0]
-    for tap in taps[1:]:
-        result = combine(result, tap)
-    return result
-
+from network_builder import Extents, Network, Value
 
 # Architectures
 
@@ -382,11 +174,71 @@ def _shufflenet_v1(network: Network, groups: int = 3) -> Value:
     return network.linear(network.flatten(network.global_average_pool(x)), network.num_classes)
 
 
+def _inception_v3(network: Network) -> Value:
+    """Without the auxiliary classifier, which only training has; of 75 pixels at least."""
+
+    def conv(x: Value, channels: int, kernel: Extents, stride: int = 1, pad: Extents = 0) -> Value:
+        y = network.conv(x, channels, kernel, stride, pad, bias=False)
+        return network.relu(network.batch_norm(y, epsilon=1e-3))
+
+    def row(x: Value, channels: int, length: int) -> Value:
+        return conv(x, channels, (1, length), pad=(0, length // 2))
+
+    def column(x: Value, channels: int, length: int) -> Value:
+        return conv(x, channels, (length, 1), pad=(length // 2, 0))
+
+    def pooled(x: Value, channels: int) -> Value:
+        return conv(network.average_pool(x, 3, 1, 1), channels, 1)
+
+    def large(x: Value, pool_channels: int) -> Value:
+        return network.concat(
+            conv(x, 64, 1),
+            conv(conv(x, 48, 1), 64, 5, pad=2),
+            conv(conv(conv(x, 64, 1), 96, 3, pad=1), 96, 3, pad=1),
+            pooled(x, pool_channels),
+        )
+
+    def middle(x: Value, narrow: int) -> Value:
+        twice = column(row(column(conv(x, narrow, 1), narrow, 7), narrow, 7), narrow, 7)
+        return network.concat(
+            conv(x, 192, 1),
+            column(row(conv(x, narrow, 1), narrow, 7), 192, 7),
+            row(twice, 192, 7),
+            pooled(x, 192),
+        )
+
+    def small(x: Value) -> Value:
+        once = conv(x, 384, 1)
+        twice = conv(conv(x, 448, 1), 384, 3, pad=1)
+        return network.concat(
+            conv(x, 320, 1),
+            network.concat(row(once, 384, 3), column(once, 384, 3)),
+            network.concat(row(twice, 384, 3), column(twice, 384, 3)),
+            pooled(x, 192),
+        )
+
+    x = conv(conv(conv(network.input, 32, 3, 2), 32, 3), 64, 3, pad=1)
+    x = conv(conv(network.max_pool(x, 3, 2), 80, 1), 192, 3)
+    x = network.max_pool(x, 3, 2)
+    for pool_channels in (32, 64, 64):
+        x = large(x, pool_channels)
+    twice = conv(conv(conv(x, 64, 1), 96, 3, pad=1), 96, 3, 2)
+    x = network.concat(conv(x, 384, 3, 2), twice, network.max_pool(x, 3, 2))
+    for narrow in (128, 160, 160, 192):
+        x = middle(x, narrow)
+    y = conv(column(row(conv(x, 192, 1), 192, 7), 192, 7), 192, 3, 2)
+    x = network.concat(conv(conv(x, 192, 1), 320, 3, 2), y, network.max_pool(x, 3, 2))
+    x = small(small(x))
+    x = network.flatten(network.dropout(network.global_average_pool(x)))
+    return network.linear(x, network.num_classes)
+
+
 ARCHITECTURES: dict[str, Callable[[Network], Value]] = {
     "alexnet": _alexnet,
     "densenet121": _densenet121,
     "googlenet": lambda network: _googlenet(network, batch_norm=False),
     "googlenet_bn": lambda network: _googlenet(network, batch_norm=True),
+    "inception_v3": _inception_v3,
     "mobilenet_v2": _mobilenet_v2,
     "resnet18": lambda network: _resnet(network, (2, 2, 2, 2), bottleneck=False),
     "resnet34": lambda network: _resnet(network, (3, 4, 6, 3), bottleneck=False),
@@ -395,6 +247,9 @@ ARCHITECTURES: dict[str, Callable[[Network], Value]] = {
     "squeezenet1_0": _squeezenet1_0,
     "vgg16": _vgg16,
 }
+
+SMALLEST = {"alexnet": 64, "googlenet": 64, "googlenet_bn": 64, "inception_v3": 75, "squeezenet1_0": 64}
+"""Image sizes of architectures that need more than 32 pixels."""
 
 
 def build(name: str, image_size: int = 224, num_classes: int = 1000, seed: int = 0, opset: int = 17) -> onnx.ModelProto:

@@ -8,22 +8,19 @@ import numpy as np
 import onnx
 import pytest
 from compilation import check_model, compile_model, run_onnxruntime, simulate
-from models import ARCHITECTURES, build
+from models import ARCHITECTURES, SMALLEST, build
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
-SIZES = {"alexnet": 64, "googlenet": 64, "googlenet_bn": 64, "squeezenet1_0": 64}
-"""Image sizes of architectures that need more than 32 pixels."""
-
-SLOW = {"densenet121", "googlenet_bn", "resnet34"}
-"""Architectures whose layers another one has too."""
+SLOW = {"densenet121", "googlenet_bn", "inception_v3", "resnet34"}
+"""Architectures whose layers another one, or a model of `odd_models`, has too."""
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in ARCHITECTURES]
 )
 def test_architecture(name: str) -> None:
-    check_model(build(name, image_size=SIZES.get(name, 32), num_classes=10))
+    check_model(build(name, image_size=SMALLEST.get(name, 32), num_classes=10))
 
 
 @pytest.mark.slow

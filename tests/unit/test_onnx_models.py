@@ -6,7 +6,7 @@ from pathlib import Path
 
 import onnx
 import pytest
-from models import ARCHITECTURES, build
+from models import ARCHITECTURES, SMALLEST, build
 from onnx_reference import check_model, op_counts, random_inputs, run_onnxruntime
 from tilec.dialects import onnx as ops
 from tilec.dialects.onnx_base import shape_of
@@ -53,8 +53,7 @@ def assert_normal_form(module: ModuleOp) -> None:
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_architecture(name: str) -> None:
-    size = 64 if name in ("alexnet", "googlenet", "googlenet_bn", "squeezenet1_0") else 32
-    model = build(name, image_size=size, num_classes=10)
+    model = build(name, image_size=SMALLEST.get(name, 32), num_classes=10)
     module = check_model(model)
     assert_normal_form(module)
 
