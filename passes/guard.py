@@ -139,7 +139,7 @@ class Guard(PassInstrumentation):
             self.examined.append(Examined(run.name, mode, None, None, (), "", seconds))
             return
         self._last = _look(run.module)
-        found = _examine(run, mode, before, self._last, seconds)
+        found = _examine(run.name, contract_of(run.one), mode, before, self._last, seconds)
         self.examined.append(found)
         if not found.fault:
             return
@@ -152,6 +152,26 @@ class Guard(PassInstrumentation):
             self._last = before
         done = "its change is undone" if mode is Mode.ROLLBACK else "reported only"
         self.warn(f"warning: guard: pass '{run.name}': {found.fault}; {done}")
+
+    def examine_result(
+        self, name: str, contract: Contract, module: ModuleOp, look: Callable[[], Survey], seconds: float
+    ) -> None:
+        """Judges what was made of the module at the end of the pipeline, which is no module any more, like a pass.
+
+        ``look`` surveys it; a TileError from there is no permission. Raises a GuardError if the contract is broken and
+        the mode is not report: with nothing to go back to, rollback is an error too.
+        """
+        mode = self._current()
+        if mode is Mode.OFF:
+            self.examined.append(Examined(name, mode, None, None, (), "", seconds))
+            return
+        before = _look(module) if self._last is None else self._last
+        found = _examine(name, contract, mode, before, _attempt(look), seconds)
+        self.examined.append(found)
+        if found.fault and mode is not Mode.REPORT:
+            raise GuardError(name, found.harm, found.fault)
+        if found.fault:
+            self.warn(f"warning: guard: pass '{name}': {found.fault}; reported only")
 
     def _current(self) -> Mode:
         return self.mode if self._override is None else self._override[0]
@@ -196,27 +216,34 @@ def _look(module: ModuleOp) -> Survey | str:
     # Only now: a tool that works on other dialects need not load numpy.
     from ..lowering.proxies import survey
 
+    return _attempt(lambda: survey(module))
+
+
+def _attempt(look: Callable[[], Survey]) -> Survey | str:
+    """What ``look`` finds, or why it finds nothing."""
     try:
-        return survey(module)
+        return look()
     except TileError as error:
         return f"{error.where}: {error.what}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
 
-def _examine(run: PassRun, mode: Mode, before: Survey | str, after: Survey | str, seconds: float) -> Examined:
+def _examine(
+    name: str, contract: Contract, mode: Mode, before: Survey | str, after: Survey | str, seconds: float
+) -> Examined:
     for moment, found in (("before", before), ("after", after)):
         if isinstance(found, str):
             fault = f"the proxies {moment} it cannot be computed ({found})"
-            return Examined(run.name, mode, None, None, (), fault, seconds)
+            return Examined(name, mode, None, None, (), fault, seconds)
     assert isinstance(before, Survey)
     assert isinstance(after, Survey)
-    changes = tuple(check(contract_of(run.one), before.proxies, after.proxies))
+    changes = tuple(check(contract, before.proxies, after.proxies))
     harm = [change for change in changes if change.verdict.is_harm]
     fault = "; ".join(_describe(change, before, after) for change in harm[:MOST_CHANGES])
     if len(harm) > MOST_CHANGES:
         fault += f"; and {len(harm) - MOST_CHANGES} more"
-    return Examined(run.name, mode, before, after, changes, fault, seconds)
+    return Examined(name, mode, before, after, changes, fault, seconds)
 
 
 def _describe(change: Change, before: Survey, after: Survey) -> str:
