@@ -155,6 +155,7 @@ class _Evaluation:
             run.stream.place(int(run.elements.row[self._oldest(core)])) if blocked else "",
             self._rounds(core) if run.options.looped else 0,
             self._spent(core),
+            self._waits(core),
             self._busy(core, self.makespan_ps) | {"switch": _ns(int(state.switch_busy[core]))},
         )
 
@@ -216,6 +217,24 @@ class _Evaluation:
             times[use] += moved
             times[SCALAR_TIME] -= moved
         return dict(zip(SPENDINGS, map(_ns, times), strict=True))
+
+    def _waits(self, core: int) -> dict[str, dict[int, float]]:
+        """Waits for partners, after :meth:`_spent` has accounted for the end."""
+        run = self.run
+        span = slice(int(run.elements.core_start[core]), int(run.elements.core_start[core + 1]))
+        waited = np.asarray(run.state.waited[span], np.int64)
+        row = run.elements.row[span][waited > 0]
+        waited = waited[waited > 0]
+        found: dict[str, dict[int, float]] = {}
+        for name, kind in (("send_wait", Kind.SEND), ("receive_wait", Kind.RECV)):
+            mine = self.kind[row] == kind
+            peers, place = np.unique(run.stream.peer[row[mine]], return_inverse=True)
+            times = np.zeros(len(peers), np.int64)
+            np.add.at(times, place, waited[mine])
+            found[name] = {
+                run.stream.core_ids[peer]: _ns(time) for peer, time in zip(peers.tolist(), times.tolist(), strict=True)
+            }
+        return found
 
     def _busy(self, core: int, end: int) -> dict[str, float]:
         run, state = self.run, self.run.state

@@ -167,6 +167,8 @@ class State(NamedTuple):
     """Per element: how often it began, and how often it came to its second memory access."""
     seconded: Numbers
     departed: Numbers
+    waited: Numbers
+    """Per element: the part of its core's time that it waited for a partner or for global memory."""
     finish: Numbers
     mark_count: Numbers
     mark_time: Numbers
@@ -830,7 +832,8 @@ def account(code: Code, state: State, core: int, rob_size: int, now: int) -> Non
     if state.in_flight[core] == 0:
         state.spent[spent + SCALAR_TIME] += now - since
         return
-    kind = code.kind[state.rob_element[core * rob_size + state.head[core]]]
+    element = state.rob_element[core * rob_size + state.head[core]]
+    kind = code.kind[element]
     if kind <= VECTOR:
         state.spent[spent + kind] += now - since
     elif kind <= COPY:
@@ -845,6 +848,7 @@ def account(code: Code, state: State, core: int, rob_size: int, now: int) -> Non
         elif kind == RECV:
             own, waiting = RECV_TIME, RECV_WAIT
         waited = max(0, min(now, state.wait_until[core]) - max(since, state.wait_from[core]))
+        state.waited[element] += waited
         state.spent[spent + waiting] += waited
         state.spent[spent + own] += now - since - waited
 

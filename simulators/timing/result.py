@@ -34,6 +34,8 @@ class CoreTiming:
     """In a throughput run, how often its list was fetched."""
     spent_ns: dict[str, float]
     """By :data:`SPENDINGS`; the sum is the makespan."""
+    waits_ns: dict[str, dict[int, float]]
+    """``send_wait`` and ``receive_wait`` by the core that is waited for."""
     busy_ns: dict[str, float]
     """Of ``matrix`` (some group executes), ``groups`` (their sum), ``vector``, ``transfer``, ``local_memory`` and
     ``switch``. The transfer unit is busy while it waits for a partner."""

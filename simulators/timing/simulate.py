@@ -286,7 +286,7 @@ def _state(facts: Facts, element_count: int, compiles: bool) -> State:
     cores, rob_size = facts.cores, facts.rob_size
     sizes = {name: cores * _PER_CORE.get(name, 1) for name in State._fields}
     sizes |= dict.fromkeys(_PER_UNIT, cores * facts.units)
-    sizes |= dict.fromkeys(("started", "seconded", "departed"), element_count)
+    sizes |= dict.fromkeys(("started", "seconded", "departed", "waited"), element_count)
     sizes |= {"rob_element": cores * rob_size, "rob_open": cores * rob_size, "rob_span": 1}
     sizes |= {"pending_span": 6 * cores, "asked": cores * cores, "chip": 4, "global_pj": 1}
     if facts.checks or facts.interprets:

@@ -72,6 +72,7 @@ def test_time_is_spent_on_waiting_for_the_partner_or_on_the_message() -> None:
     assert sender["send"] == MACHINE.send_cycles(0, 1, 64) - 1
     assert receiver["receive_wait"] == sender["vector"] + 1 + 2
     assert receiver["receive"] == MACHINE.flight_ns(0, 1, 1) + MACHINE.recv_cycles(0, 1, 64) - 1
+    assert result.cores[1].waits_ns == {"send_wait": {}, "receive_wait": {0: receiver["receive_wait"]}}
     assert result.spent_ns["finished"] > 0
     assert sum(result.spent_ns.values()) == 2 * result.makespan_ns
 
@@ -79,6 +80,20 @@ def test_time_is_spent_on_waiting_for_the_partner_or_on_the_message() -> None:
     sender, receiver = (core.spent_ns for core in result.cores)
     assert sender["send_wait"] > 0
     assert receiver["receive_wait"] == 0
+    assert result.cores[0].waits_ns == {"send_wait": {1: sender["send_wait"]}, "receive_wait": {}}
+
+
+def test_waits_are_told_apart_by_partner() -> None:
+    """Core 2 waits for core 0, which starts late, and then for core 1, which starts later by two vector operations."""
+    send, receive = {"op": "send", "rd": 1, "rs1": 1, "size": 64, "core": 2}, {"op": "recv", "rd": 1, "size": 64}
+    lists = [[SETBW, *[ADD] * 9, send], [SETBW, *[ADD] * 19, send], [{**receive, "core": core} for core in (0, 1)]]
+    found = [core.waits_ns for core in time_of(*lists).cores]
+    assert found[0] == found[1] == {"send_wait": {}, "receive_wait": {}}
+    assert list(found[2]["receive_wait"]) == [0, 1]
+    step = MACHINE.vector_cycles(9, 64)
+    longer = [[SETBW, *[ADD] * 11, send], [SETBW, *[ADD] * 21, send], lists[2]]
+    later = time_of(*longer).cores[2].waits_ns["receive_wait"]
+    assert later == {0: found[2]["receive_wait"][0] + 2 * step, 1: found[2]["receive_wait"][1]}
 
 
 def test_waiting_for_global_memory_is_told_from_using_it() -> None:

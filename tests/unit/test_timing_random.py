@@ -110,6 +110,8 @@ def test_finish_times_are_those_of_the_oracle(seed: int) -> None:
     for core in result.cores:
         assert sum(core.spent_ns.values()) == pytest.approx(result.makespan_ns, abs=1e-6)
         assert min(core.spent_ns.values()) >= 0
+        for wait, by_partner in core.waits_ns.items():
+            assert sum(by_partner.values()) == pytest.approx(core.spent_ns[wait], abs=1e-6)
         assert all(0 <= time <= result.makespan_ns * max(1, len(groups[0]) * 4) for time in core.busy_ns.values())
 
 
