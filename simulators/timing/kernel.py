@@ -253,6 +253,8 @@ def run_with_heap(facts: Facts, code: Code, state: State, queues: Queues, limit:
     insert_wait(queues, facts.progress, PROGRESS)
     insert_wait(queues, facts.period, CLOCK)
     while len(queues.heap) > 0 or len(times) > 2:
+        if queues.wait_thread[0] == CLOCK:
+            skip_idle_ticks(facts, queues, limit)
         now = times[0]
         if now >= limit:
             return 1
@@ -273,6 +275,62 @@ def run_with_heap(facts: Facts, code: Code, state: State, queues: Queues, limit:
                 go_on(facts, code, state, queues, thread, 1 - ticked, now)
         rest_of_instant(facts, code, state, queues, now)
     return 0
+
+
+def skip_idle_ticks(facts: Facts, queues: Queues, limit: int) -> None:
+    """Moves the clock, which is on top of the simulator's heap, on to the next tick at which something else happens.
+
+    A tick takes the clock out of the heap, where the last entry sinks from the top instead, and puts it back as the
+    last one, from where it rises to the top. After the first such tick each undoes itself, but for ties on the path
+    from the top to the last entry:
+
+    - If the last entry is as late as another one of the path, it sinks no deeper than that: from there to the last
+      place, all of which are alike, entries move on by one place.
+    - If an entry of the path is as late as its left sibling, that one rises in its place. The path is without it
+      then, so that this happens a few times only.
+    """
+    times, period = queues.wait_time, facts.period
+    until = times[1] - 1
+    if len(times) > 2:
+        until = min(until, times[2] - 1)
+    if len(queues.heap) > 0:
+        until = min(until, queues.heap[0][0])
+    idle = (min(until, limit) - times[0]) // period
+    settled = 0
+    while idle > 0 and not settled:
+        idle -= 1
+        now = times[0]
+        extract_wait(queues)
+        insert_wait(queues, now + period, CLOCK)
+        settled = 1
+        last = len(times) - 1
+        depth = 0
+        while (last + 1) >> (depth + 1) > 1:
+            depth += 1
+        while depth > 0 and settled:
+            place = ((last + 1) >> depth) - 1
+            if times[place] == times[last]:
+                turns = idle % (depth + 1)
+                while turns > 0:
+                    turns -= 1
+                    turn(queues, last, depth)
+                depth = 0
+            elif place & 1 == 0 and times[place - 1] == times[place]:
+                settled = 0
+            depth -= 1
+    if idle > 0:
+        times[0] += idle * period
+
+
+def turn(queues: Queues, last: int, depth: int) -> None:
+    """Moves the entries of the last place and of so many of its ancestors down by one, and the last to their top."""
+    threads = queues.wait_thread
+    thread = threads[last]
+    above = 0
+    while above < depth:
+        threads[((last + 1) >> above) - 1] = threads[((last + 1) >> (above + 1)) - 1]
+        above += 1
+    threads[((last + 1) >> depth) - 1] = thread
 
 
 def insert_wait(queues: Queues, time: int, thread: int) -> None:
