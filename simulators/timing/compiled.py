@@ -1,117 +1,115 @@
-"""The event loop of :mod:`.kernel`, compiled by numba if that is installed and the program is long enough.
+"""The event loop of :mod:`.kernel` as machine code, if llvmlite is installed and the program is long enough.
 
-A compiled function that takes a tuple of arrays counts references to every one of them at every call, which costs
-more than the work. So for compilation the columns of ``code`` and ``state`` are put into two arrays, one of whole
-and one of real numbers, and the loop's text is rewritten: ``state.next[core]`` becomes ``numbers[places[k] + core]``,
-where ``places`` says where each column begins.
+The code is made once for a processor, in half a second, and kept beside Python's own compiled files; a later process
+loads it in a few hundredths. Without a place to keep it, each process makes its own.
 """
 
 from __future__ import annotations
 
 import ast
+import ctypes
+import hashlib
 import importlib
 import importlib.util
-import inspect
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from . import kernel
-from .kernel import Code, Facts, State
+from ...support.diagnostics import TileError
+from ...support.files import atomic_file
+from . import llvm_text
+from .kernel import front_end, heaps, layout, loop, network, registers, spending, units
+from .kernel.layout import Code, Facts, State
 
-WORTH_COMPILING = 40_000
-"""Elements from which on loading the compiled loop takes less time than it saves."""
+WORTH_COMPILING = 3_000
+"""Elements from which on loading the machine code takes less time than it saves."""
 
-_PACKED = ("numbers", "reals", "places")
-_FIELDS = [("code", name) for name in Code._fields] + [("state", name) for name in State._fields]
-_PLACE = {field: place for place, field in enumerate(_FIELDS)}
+_MODULES = (heaps, network, spending, registers, units, front_end, loop)
+_COLUMNS = [f"{owner.__name__.lower()}.{name}" for owner in (Facts, Code, State) for name in owner._fields]
+_FOLDER = Path(__file__).parent / "__pycache__"
+_PREFIX = "clock-"
 
 
 def can_compile() -> bool:
-    """Whether numba is there and not switched off (``TILE_NO_NUMBA=1``)."""
-    return not os.environ.get("TILE_NO_NUMBA") and importlib.util.find_spec("numba") is not None
+    """Whether llvmlite is there and not switched off (``TILE_NO_LLVM=1``)."""
+    return not os.environ.get("TILE_NO_LLVM") and importlib.util.find_spec("llvmlite") is not None
 
 
-def run_compiled(facts: Facts, code: Code, state: State, limit: int) -> tuple[int, State]:
-    """:func:`.kernel.run` on arrays: what it returns, and the state in which it ended."""
-    columns = [cast("npt.NDArray[Any]", column) for column in (*code, *state)]
-    packed: list[npt.NDArray[Any]] = []
-    places = np.zeros(len(columns), np.int64)
-    for dtype in (np.int64, np.float64):
-        alike = [place for place, column in enumerate(columns) if column.dtype == dtype]
-        sizes = np.array([len(columns[place]) for place in alike])
-        places[alike] = np.cumsum(sizes) - sizes
-        packed.append(np.concatenate([columns[place] for place in alike]))
-    cut = _compiled_loop()(facts, *packed, places, limit)
-    ended: dict[str, Any] = {}
-    for place, (_, name) in list(enumerate(_FIELDS))[len(code) :]:
-        source = packed[int(columns[place].dtype == np.float64)]
-        ended[name] = source[places[place] : places[place] + len(columns[place])]
-    return cut, State(**ended)
+def run_compiled(facts: Facts, code: Code, state: State, limit: int) -> int:
+    """:func:`.kernel.loop.run` on arrays, of 64-bit integers or doubles: what it returns. The state changes."""
+    numbers = np.array(facts, np.int64)
+    columns = [numbers[place : place + 1] for place in range(len(numbers))]
+    columns += [cast("npt.NDArray[Any]", column) for column in (*code, *state)]
+    for name, column in zip(_COLUMNS, columns, strict=True):
+        assert column.dtype == (np.float64 if name.endswith("_pj") else np.int64), name
+        assert column.flags.c_contiguous, name
+    pointers = (ctypes.c_void_p * len(columns))(*(column.ctypes.data for column in columns))
+    return _function()(pointers, limit)
 
 
 @cache
-def _compiled_loop() -> Callable[..., int]:
-    """The first use on a machine compiles, which takes half a minute; later ones load the result from disk."""
-    jit = cast("Callable[..., Any]", importlib.import_module("numba").njit)
-    tree = ast.fix_missing_locations(_Packing().visit(ast.parse(inspect.getsource(kernel))))
-    namespace: dict[str, Any] = {"__name__": f"{kernel.__name__}", "__file__": kernel.__file__}
-    exec(compile(tree, str(kernel.__file__), "exec"), namespace)
-    for name, function in list(namespace.items()):
-        if inspect.isfunction(function) and function.__module__ == kernel.__name__:
-            # Only the loop itself is called from Python and kept on disk, with the others in it.
-            options = {"cache": True} if name == "run" else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-            namespace[name] = jit(**options)(function)
-    loop = namespace["run"]
-    return cast("Callable[..., int]", loop)
+def _function() -> Callable[..., int]:
+    """The loop. What holds its machine code is kept with it."""
+    llvm: Any = importlib.import_module("llvmlite.binding")
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    processor, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    triple = llvm.get_process_triple()
+    target = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, features=features, opt=2, jit=True)
+    sources = [Path(str(module.__file__)).read_bytes() for module in (*_MODULES, layout, llvm_text)]
+    made_by = f"{llvm.llvm_version_info} {triple} {processor} {features}".encode()
+    name = f"{_PREFIX}{hashlib.sha256(b'|'.join([made_by, *sources])).hexdigest()[:32]}.o"
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+    engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(_object_code(llvm, target, name)))
+    engine.finalize_object()
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(engine.get_function_address("run"))
+    cast("Any", function).engine = engine
+    return function
 
 
-class _Packing(ast.NodeTransformer):
-    """Rewrites the kernel: columns of ``code`` and ``state`` become parts of two arrays."""
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        names = [argument.arg for argument in node.args.args]
-        node.args.args = [ast.arg(name) for name in _packed_names(names)]
-        node.returns = None
-        self.generic_visit(node)
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        names = [argument.id if isinstance(argument, ast.Name) else "" for argument in node.args]
-        if "code" in names or "state" in names:
-            others = iter([argument for argument in node.args if not _is_packed(argument)])
-            node.args = [
-                ast.Name(name, ast.Load()) if name in _PACKED else next(others) for name in _packed_names(names)
-            ]
-        return node
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        self.generic_visit(node)
-        column = node.value
-        if isinstance(column, ast.Attribute) and _is_packed(column.value):
-            owner = cast("ast.Name", column.value).id
-            place = ast.Constant(_PLACE[owner, column.attr])
-            begin = ast.Subscript(ast.Name("places", ast.Load()), place, ast.Load())
-            array = ast.Name("reals" if column.attr.endswith("_pj") else "numbers", ast.Load())
-            return ast.Subscript(array, ast.BinOp(begin, ast.Add(), node.slice), node.ctx)
-        return node
+def _object_code(llvm: Any, target: Any, name: str) -> bytes:
+    path = _FOLDER / name
+    try:
+        return path.read_bytes()
+    except OSError:
+        pass
+    module = llvm.parse_assembly(_text())
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    builder = llvm.create_pass_builder(target, options)
+    builder.getModulePassManager().run(module, builder)
+    code: bytes = target.emit_object(module)
+    if not sys.dont_write_bytecode:
+        _keep(path, code)
+    return code
 
 
-def _is_packed(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in ("code", "state")
+def _keep(path: Path, code: bytes) -> None:
+    """In the place of what older versions made. A folder that cannot be written to is no error."""
+    try:
+        _FOLDER.mkdir(exist_ok=True)
+        for other in _FOLDER.glob(f"{_PREFIX}*.o"):
+            other.unlink()
+        with atomic_file(path) as temporary:
+            temporary.write_bytes(code)
+    except (OSError, TileError):
+        pass
 
 
-def _packed_names(names: list[str]) -> list[str]:
-    """Parameters or arguments with the arrays in the place of the first of ``code`` and ``state``."""
-    found: list[str] = []
-    for name in names:
-        if name not in ("code", "state"):
-            found.append(name)
-        elif "numbers" not in found:
-            found += _PACKED
-    return found
+def _text() -> str:
+    """The loop in LLVM's language."""
+    functions = [node for module in _MODULES for node in _functions(Path(str(module.__file__)))]
+    constants = {name: value for name, value in vars(layout).items() if name.isupper() and isinstance(value, int)}
+    return llvm_text.llvm_module(functions, constants, _COLUMNS, "run")
+
+
+def _functions(path: Path) -> Iterator[ast.FunctionDef]:
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            yield node

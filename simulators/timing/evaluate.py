@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .elements import Kind, kinds_of
-from .kernel import (
+from .kernel.layout import (
     DECODES,
     FINISHED_TIME,
     FIRST_GROUP,
@@ -24,8 +24,8 @@ from .kernel import (
     VECTOR_TIME,
     VECTOR_UNIT,
     WRITES,
-    account,
 )
+from .kernel.spending import account
 from .result import SPENDINGS, CoreTiming, Energy, TimingResult
 from .simulate import Run
 from .stream import IS_SCALAR

@@ -17,7 +17,21 @@ from ...support.diagnostics import TileError
 from .compiled import WORTH_COMPILING, can_compile, run_compiled
 from .costs import Costs, FlitTable, costs_of, flit_table, network_ends, picoseconds
 from .elements import Elements, Folding, elements_of
-from .kernel import EVENTS, FIRST_GROUP, NEVER, PORT, REGISTERS, SPENT, Code, Facts, State, run
+from .kernel.layout import (
+    CHIP,
+    CUT,
+    EVENTS,
+    FIRST_GROUP,
+    NEVER,
+    NO_ROOM,
+    PORT,
+    REGISTERS,
+    SPENT,
+    Code,
+    Facts,
+    State,
+)
+from .kernel.loop import run
 from .quirks import SIMULATOR, Quirks
 from .ranges import NO_RANGE, NO_REGISTER, Range, ranges_of
 from .stream import IS_SCALAR, Stream, begins_without_widths, op_mask, stream_of, twice
@@ -94,30 +108,35 @@ def run_program(program: Program | JsonProgram, machine: Machine, options: Timin
     interprets = evaluates or (not serial and (options.looped or _overwrites_sources(stream)))
     period = int(picoseconds(core.period))
     folds = options.folds and not interprets
-    elements = elements_of(
-        stream, costs, period, Folding(folds, serial and not progress, options.looped, passes), quirks
-    )
+    folding = Folding(folds, serial and not quirks.heap_order, options.looped, passes)
+    elements = elements_of(stream, costs, period, folding, quirks)
     facts = _facts(stream, machine, options, elements, interprets, period, progress)
     flits = flit_table(stream, machine, quirks)
     compiles = options.compiles
     if compiles is None:
-        least = WORTH_COMPILING // _USUAL_ROUNDS if options.looped or progress else WORTH_COMPILING
-        compiles = len(elements.row) >= least and can_compile()
+        rounds = _USUAL_ROUNDS if options.looped else 1
+        compiles = len(elements.row) * rounds >= WORTH_COMPILING and can_compile()
     code = _code(stream, machine, quirks, costs, elements, flits, facts, passes)
-    state = _state(facts, len(elements.row), compiles)
     limit = NEVER if options.sim_time_ns is None else int(picoseconds(options.sim_time_ns))
     limit += 0 if quirks.last_instant_lost else 1
-    if compiles:
-        cut, state = run_compiled(facts, code, state, limit)
-    else:
-        cut = run(facts, _listed(code), state, limit)
-    return Run(machine, options, stream, costs, elements, facts, code, state, passes, limit, bool(cut))
+    facts, state, ending = _executed(facts, code, len(elements.row), limit, compiles)
+    return Run(machine, options, stream, costs, elements, facts, code, state, passes, limit, ending == CUT)
+
+
+def _executed(facts: Facts, code: Code, elements: int, limit: int, compiles: bool) -> tuple[Facts, State, int]:
+    """The state at the end and how it ended; again with more room if a queue was too short."""
+    code = code if compiles else _listed(code)
+    while True:
+        state = _state(facts, elements, compiles)
+        ending = run_compiled(facts, code, state, limit) if compiles else run(facts, code, state, limit)
+        if ending != NO_ROOM:
+            return facts, state, ending
+        rooms = {name: 4 * getattr(facts, name) for name in ("room", "edge_room", "message_room")}
+        facts = facts._replace(**rooms)
 
 
 def _progress_ps(machine: Machine, options: TimingOptions) -> int:
-    """The time between steps of the simulator's progress bar, if its heap is modelled, else 0."""
-    if not options.quirks.heap_order:
-        return 0
+    """The time between steps of the simulator's progress bar."""
     total = options.sim_time_ns
     if total is None:
         total = machine.architecture.sim_config.sim_time * 1e6
@@ -151,10 +170,12 @@ def _facts(
     quirks = options.quirks
     most = len(elements.row) + 1 if not options.looped else MOST_ENTRIES
     rob_size = min(machine.rob_size, MOST_ENTRIES, most)
+    units = FIRST_GROUP + max((len(groups) for groups in stream.groups), default=0)
+    threads = stream.core_count * (units + 1)
     return Facts(
         period=period,
         cores=stream.core_count,
-        units=FIRST_GROUP + max((len(groups) for groups in stream.groups), default=0),
+        units=units,
         rob_size=rob_size,
         looped=int(options.looped),
         interprets=int(interprets),
@@ -164,7 +185,11 @@ def _facts(
         younger_first=int(quirks.younger_unit_first),
         sees_write_after_write=int(not quirks.unseen_write_after_write),
         repeats=int(quirks.scalars_repeat),
+        heap_order=int(quirks.heap_order),
         progress=progress,
+        room=2 * threads + 2,
+        edge_room=threads + stream.core_count * (units + 8),
+        message_room=4 * stream.core_count,
     )
 
 
@@ -279,6 +304,7 @@ def _scalar_columns(stream: Stream, span: slice) -> Columns:
 
 
 _PER_CORE = {"spent": SPENT, "events": EVENTS, "registers": REGISTERS, "port": PORT, "evaluations": 4, "last_write": 2}
+_PER_MESSAGE = ("message_kind", "message_core", "message_element", "message_next")
 _PER_UNIT = ("unit_element", "unit_entry", "unit_busy", "unit_stage", "unit_since")
 
 
@@ -288,7 +314,11 @@ def _state(facts: Facts, element_count: int, compiles: bool) -> State:
     sizes |= dict.fromkeys(_PER_UNIT, cores * facts.units)
     sizes |= dict.fromkeys(("started", "seconded", "departed", "waited"), element_count)
     sizes |= {"rob_element": cores * rob_size, "rob_open": cores * rob_size, "rob_span": 1}
-    sizes |= {"pending_span": 6 * cores, "asked": cores * cores, "chip": 4, "global_pj": 1}
+    sizes |= {"pending_span": 6 * cores, "asked": cores * cores, "chip": CHIP, "global_pj": 1}
+    sizes |= dict.fromkeys(("woken", "later", "turn"), facts.room)
+    sizes |= dict.fromkeys(("edge_time", "edge_key"), facts.edge_room)
+    sizes |= dict.fromkeys(("wait_time", "wait_thread"), cores * (facts.units + 1) + 2)
+    sizes |= dict.fromkeys(_PER_MESSAGE, facts.message_room)
     if facts.checks or facts.interprets:
         sizes["rob_span"] = cores * rob_size * 6
     return State(**{name: _zeros(sizes[name], name.endswith("_pj"), compiles) for name in State._fields})
