@@ -139,8 +139,13 @@ class RecordReader:
 
 def read_json(path: Path) -> object:
     """The content of a JSON file; whatever is wrong with it is one user error. A key may stand only once an object."""
+    return parse_json(read_bytes(path), str(path))
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file; a user error if it cannot be read."""
     try:
-        return parse_json(path.read_bytes(), str(path))
+        return path.read_bytes()
     except OSError as error:
         raise TileError(str(path), f"cannot be read: {error.strerror}") from None
 

@@ -72,7 +72,7 @@ class Machine:
         given, the network is complete, the array fits the converters evenly.
         """
         path = find_machine(str(name_or_path))
-        return cls(path.stem, *read_machine(read_json(path), str(path), path.parent, None, strict))
+        return _machine(path.stem, *read_machine(read_json(path), str(path), path.parent, None, strict))
 
     @classmethod
     def from_json(
@@ -270,6 +270,12 @@ _READS = np.ones(OP_LIMIT, np.int64)
 _READS[list(TWO_VECTOR_OPS)] = 2
 _OUTPUT_WIDTH = np.zeros(OP_LIMIT, np.bool_)
 _OUTPUT_WIDTH[list(OUTPUT_WIDTH_OPS)] = True
+
+
+@lru_cache(maxsize=8)
+def _machine(name: str, architecture: Architecture, network: Network) -> Machine:
+    """One object for one content of the files: what was computed of a machine is not computed again."""
+    return Machine(name, architecture, network)
 
 
 @lru_cache(maxsize=8)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
 from ..support.diagnostics import TileError
 from .architecture import IGNORED_KEYS, Architecture, ChipConfig, MatrixConfig
-from .json_record import RecordReader, read_json
+from .json_record import RecordReader, parse_json, read_bytes
 from .network import Network
 
 PRESETS = Path(__file__).parent / "machines"
@@ -160,8 +161,17 @@ def _read_network(
         return Network.from_mesh(config.mesh, mesh_layout(chip), chip.core_cnt)
     if table is None:
         full_path = folder / path
-        table = read_json(full_path)
-        reader = RecordReader(str(full_path))
-    network = Network.from_table(reader, table, chip.core_cnt, chip.global_memory_switch_id, strict)
+        return _network_of(read_bytes(full_path), str(full_path), chip.core_cnt, chip.global_memory_switch_id, strict)
+    return _checked_network(reader, table, chip.core_cnt, chip.global_memory_switch_id, strict)
+
+
+@lru_cache(maxsize=4)
+def _network_of(data: bytes, source: str, core_count: int, memory_id: int, strict: bool) -> Network:
+    """The network in a file's bytes. Every pass loads its machine anew, and a large table takes long to check."""
+    return _checked_network(RecordReader(source), parse_json(data, source), core_count, memory_id, strict)
+
+
+def _checked_network(reader: RecordReader, table: object, core_count: int, memory_id: int, strict: bool) -> Network:
+    network = Network.from_table(reader, table, core_count, memory_id, strict)
     reader.raise_errors()
     return network

@@ -54,7 +54,10 @@ class Network:
         energy = _square(reader, parts.get("energy"), "energy", core_count, memory_id, _MOST_PJ)
         if complete and not reader.errors:
             _report_missing(reader, latency, memory_id)
-        return cls(np.nan_to_num(latency, nan=0.0), np.nan_to_num(energy, nan=0.0))
+        tables = np.nan_to_num(latency, nan=0.0), np.nan_to_num(energy, nan=0.0)
+        for found in tables:
+            found.flags.writeable = False
+        return cls(*tables)
 
     def to_table(self, memory_id: int) -> dict[str, Table]:
         """The content of a network file."""

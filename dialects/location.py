@@ -7,7 +7,7 @@ rewriter do not: whoever replaces an op copies the location with :func:`copy_loc
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import (
     UnknownLoc,
 )
 from xdsl.ir import Attribute, Operation
-from xdsl.utils.hints import isa
 
 OperationT = TypeVar("OperationT", bound=Operation)
 
@@ -82,5 +81,5 @@ def _names(location: Attribute) -> tuple[str, ...]:
 
 
 def _elements(attribute: Attribute) -> tuple[Attribute, ...]:
-    assert isa(attribute, ArrayAttr[Attribute])
-    return attribute.data
+    assert isinstance(attribute, ArrayAttr)
+    return cast("ArrayAttr[Attribute]", attribute).data

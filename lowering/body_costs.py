@@ -1,26 +1,32 @@
 """What one lane of a batch issues and takes, on either side of instruction selection.
 
-Numbers of a body are kept as long as the body is: most passes leave most bodies alone. They are taken anew as soon as
-any op in it is another one or has another operand, property or type.
+On `spat`, this follows from the content of the body and is kept under it; on `pim`, instructions are counted where they
+stand, every time.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
+from functools import lru_cache
 
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
-from ..analysis.proxies import UNNAMED, Counts, counts
 from ..codegen.isa import VECTOR_OPS, Op
 from ..dialects import pim
-from ..dialects.location import node_name
-from ..dialects.spat import BatchOp, ConstantOp, VAddOp, ViewOp, VMMOp, shape_of
-from .lane_cost import issue_cycles
-from .spat_to_pim.body import LoweredBody, lower_body
+from ..dialects.spat import BatchOp, VAddOp, ViewOp, VMMOp
+from .body_content import BodyContent, TileOp
+from .lane_cost import OPCODES, instruction_cycles
+from .spat_to_pim.selector import select
 from .target import Target
+
+KEPT = 4096
+"""Costs of bodies of different content that are kept."""
+
+Amounts = tuple[tuple[int, int], ...]
+"""Numbers by the position of an op in the body."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +40,16 @@ class BodyCost:
     fills: int = 0
     cycles: int | None = None
     """Unknown without a machine."""
-    product_elements: Counts = ()
-    """Of results of matrix products, by node."""
+    product_elements: Amounts = ()
+    """Of results of matrix products."""
     weights: int = 0
     """Elements of its array groups."""
-    partial_sums: Counts = ()
-    """Elements of sums of two products of slices, by node."""
-    constants: tuple[tuple[int, int, int], ...] = ()
-    """Constants that vector instructions read: (operand index among the weights or -1, columns, elements)."""
+    matrices: frozenset[int] = frozenset()
+    """Which of the batch's weights are in arrays."""
+    constants: tuple[tuple[int | None, int, int], ...] = ()
+    """Constants that vector instructions read: (index among the weights or None, columns, elements)."""
+    stacks: tuple[tuple[int, int], ...] = ()
+    """Stacks of constants that tiles are picked of: (index among the weights, elements)."""
     recomputed: int = 0
 
     @property
@@ -49,147 +57,94 @@ class BodyCost:
         return self.products + self.vectors + self.copies + self.fills
 
 
-class _Kept:
-    """A body's numbers and what they were taken from, all of it held, so that no identity is used twice."""
+class _Counter:
+    """Adds up instructions by kind."""
 
-    def __init__(self, parts: list[object], target: object, cost: BodyCost) -> None:
-        self.parts = parts
-        self.identities = list(map(id, parts))
-        self.target = target
-        self.cost = cost
+    def __init__(self, target: Target | None) -> None:
+        self._target = target
+        self._products = self._vectors = self._copies = self._copy_elements = self._fills = self._cycles = 0
 
-
-_kept: WeakKeyDictionary[Block, _Kept] = WeakKeyDictionary()
-
-
-def machine_facts(target: Target | None) -> object:
-    """What numbers depend on of the target."""
-    return None if target is None else (target.machine.digest(), target.precision)
-
-
-def body_cost(batch: BatchOp | pim.CoreBatchOp, target: Target | None, facts: object) -> BodyCost:
-    """The numbers of a batch's body; ``facts`` are the :func:`machine_facts` of the target."""
-    parts = list(_parts(batch))
-    kept = _kept.get(batch.block)
-    if kept is not None and kept.target == facts and kept.identities == list(map(id, parts)):
-        return kept.cost
-    cost = _spat_cost(batch, target, facts) if isinstance(batch, BatchOp) else _pim_cost(batch, target, facts)
-    _kept[batch.block] = _Kept(parts, facts, cost)
-    return cost
-
-
-def _parts(batch: BatchOp | pim.CoreBatchOp) -> Iterator[object]:
-    """Everything that the numbers depend on, as objects."""
-    yield from batch.block.arg_types
-    for op in batch.block.ops:
-        yield op
-        yield op.location
-        yield from op.operands
-        yield from op.properties.values()
-        yield from (result.type for result in op.results)
-
-
-def _issue_cost(issues: Iterable[pim.IssueOp], target: Target | None, facts: object) -> dict[str, int | None]:
-    products = vectors = copies = copy_elements = fills = 0
-    cycles = 0
-    for op in issues:
-        count, size, opcode = op.count, op.size, op.opcode
-        match opcode:
+    def add(self, instruction: str, count: int, size: int, written: int) -> None:
+        """``count`` times an instruction on ``size`` elements that writes ``written``."""
+        match OPCODES[instruction]:
             case Op.MVMUL:
-                products += count
+                self._products += count
             case Op.LMV:
-                copies += count
-                copy_elements += count * size
+                self._copies += count
+                self._copy_elements += count * size
             case Op.LLDI:
-                fills += count
-            case _:
+                self._fills += count
+            case opcode:
                 assert opcode in VECTOR_OPS
-                vectors += count
-        if target is not None:
-            key = (facts, opcode, size, op.written_size, count)
-            if key not in _cycles:
-                _cycles[key] = issue_cycles(op, target)
-            cycles += _cycles[key]
-    return {
-        "products": products,
-        "vectors": vectors,
-        "copies": copies,
-        "copy_elements": copy_elements,
-        "fills": fills,
-        "cycles": None if target is None else cycles,
-    }
+                self._vectors += count
+        if self._target is not None:
+            self._cycles += count * instruction_cycles(instruction, size, written, self._target)
+
+    def numbers(self) -> tuple[int, int, int, int, int, int | None]:
+        """The first fields of a :class:`BodyCost`."""
+        cycles = None if self._target is None else self._cycles
+        return self._products, self._vectors, self._copies, self._copy_elements, self._fills, cycles
 
 
-_cycles: dict[object, int] = {}
-"""Cycles of instructions by all that they depend on."""
+# On `spat`
 
 
-def _spat_cost(batch: BatchOp, target: Target | None, facts: object) -> BodyCost:
-    lowered = lower_body(batch)
-    products = [op for op in batch.block.ops if isinstance(op, VMMOp)]
-    numbers = _issue_cost(lowered.issues, target, facts)
+@lru_cache(KEPT)
+def tile_cost(content: BodyContent, target: Target | None) -> BodyCost:
+    """The numbers of a body of tile ops, of this content."""
+    selection = select(content)
+    counter = _Counter(target)
+    for issue in selection.issues:
+        counter.add(issue.instruction, issue.repeat, issue.length, selection.written_size(issue))
+    shapes = [*content.arguments, *(shape for op in content.ops for shape in op.shapes)]
+    products = [(position, op) for position, op in enumerate(content.ops) if op.name == VMMOp.name]
     return BodyCost(
-        **numbers,  # pyright: ignore[reportArgumentType]
-        product_elements=_by_node((op, math.prod(shape_of(op.result))) for op in products),
-        weights=sum(shape_of(op.vector)[1] * shape_of(op.weights)[1] for op in products),
-        partial_sums=_partial_sums(batch),
-        constants=_constants(batch, lowered),
-        recomputed=repeated_ops(batch.block),
+        *counter.numbers(),
+        product_elements=tuple((position, math.prod(op.shapes[0])) for position, op in products),
+        weights=sum(shapes[op.operands[0]][1] * shapes[op.operands[1]][1] for _, op in products),
+        matrices=frozenset(op.operands[1] - content.inputs for _, op in products),
+        constants=tuple((held.argument, held.columns, held.columns * held.channels) for held in selection.constants),
+        stacks=tuple(
+            (argument - content.inputs, math.prod(shapes[argument])) for argument in sorted(_picked(content.ops))
+        ),
+        recomputed=_repeated_tile_ops(content),
     )
 
 
-def _pim_cost(batch: pim.CoreBatchOp, target: Target | None, facts: object) -> BodyCost:
-    issues = [op for op in batch.block.ops if isinstance(op, pim.IssueOp)]
-    products = [op for op in issues if op.matrix is not None]
-    numbers = _issue_cost(issues, target, facts)
-    on_tensors = bool(batch.results_)
-    return BodyCost(
-        **numbers,  # pyright: ignore[reportArgumentType]
-        product_elements=_by_node((op, op.count * op.written_size) for op in products),
-        weights=sum(op.size * op.written_size for op in products),
-        recomputed=repeated_ops(batch.block) if on_tensors else 0,
-    )
+def _picked(ops: Iterable[TileOp]) -> set[int]:
+    return {op.operands[0] for op in ops if op.name == "spat.pick"}
 
 
-def _constants(batch: BatchOp, lowered: LoweredBody) -> tuple[tuple[int, int, int], ...]:
-    weights = list(batch.weights)
-    found: list[tuple[int, int, int]] = []
-    for value, columns in lowered.constants:
-        index = weights.index(value) if value in weights else -1
-        found.append((index, columns, columns * shape_of(value)[-1]))
-    return tuple(found)
+def _repeated_tile_ops(content: BodyContent) -> int:
+    """Ops that compute what another one computes: equal ops on equal operands."""
+    same = list(range(len(content.arguments)))
+    known: dict[object, int] = {}
+    repeated = 0
+    for op, number in content.numbered():
+        first = number
+        if op.shapes and op.operands:
+            key = op.name, tuple([same[operand] for operand in op.operands]), op.properties
+            repeated += key in known and op.name != ViewOp.name
+            first = known.setdefault(key, number)
+        same += range(first, first + len(op.shapes))
+    return repeated
 
 
-def _by_node(numbers: Iterable[tuple[Operation, int]]) -> Counts:
-    found: dict[str, int] = {}
-    names: dict[int, str] = {}
-    for op, number in numbers:
-        name = names.get(id(op.location))
-        if name is None:
-            name = names[id(op.location)] = node_name(op) or UNNAMED
-        found[name] = found.get(name, 0) + number
-    return counts(found)
+@lru_cache(KEPT)
+def partial_sums(content: BodyContent, partial_inputs: tuple[bool, ...]) -> Amounts:
+    """Elements of the sums whose two operands are both (sums of) products of slices, unscaled and without bias.
 
-
-def _partial_sums(batch: BatchOp) -> Counts:
-    """Elements of the sums whose two operands are both (sums of) products of slices, unscaled and without bias."""
-    partial: set[SSAValue] = set()
-    sums: list[tuple[Operation, int]] = []
-    for argument, value in zip(batch.input_arguments, batch.inputs, strict=True):
-        if is_partial(value):
-            partial.add(argument)
-    for op in batch.block.ops:
-        match op:
-            case VMMOp():
-                partial.add(op.result)
-            case ViewOp() if op.source in partial:
-                partial.add(op.result)
-            case VAddOp() if op.lhs in partial and op.rhs in partial:
-                partial.add(op.result)
-                sums.append((op, math.prod(shape_of(op.result))))
-            case _:
-                pass
-    return _by_node(sums)
+    ``partial_inputs`` says of which inputs this holds: see :func:`is_partial`.
+    """
+    partial = {number for number, holds in enumerate(partial_inputs) if holds}
+    sums: list[tuple[int, int]] = []
+    for position, (op, number) in enumerate(content.numbered()):
+        if op.name == VMMOp.name or (op.name == ViewOp.name and op.operands[0] in partial):
+            partial.add(number)
+        elif op.name == VAddOp.name and partial.issuperset(op.operands):
+            partial.add(number)
+            sums.append((position, math.prod(op.shapes[0])))
+    return tuple(sums)
 
 
 def is_partial(value: SSAValue) -> bool:
@@ -217,17 +172,63 @@ def is_partial(value: SSAValue) -> bool:
     return True
 
 
-def repeated_ops(block: Block) -> int:
-    """Ops of a body that compute what another one computes: equal ops on equal operands, without effects."""
-    numbers: dict[SSAValue, object] = {}
-    known: dict[object, int] = {}
+# On `pim`
+
+
+def instruction_cost(block: Block, on_tensors: bool, target: Target | None) -> BodyCost:
+    """The numbers of a body of instructions."""
+    counter = _Counter(target)
+    products: list[tuple[int, int]] = []
+    weights = 0
+    for position, op in enumerate(block.ops):
+        if not isinstance(op, pim.IssueOp):
+            continue
+        properties = op.properties
+        instruction, size, count = (
+            _text(properties["instruction"]),
+            _number(properties["length"]),
+            _number(properties["repeat"]),
+        )
+        written = size
+        if instruction in ("mvmul", "vvdmul"):
+            written = op.written_size
+        counter.add(instruction, count, size, written)
+        if instruction == "mvmul":
+            products.append((position, count * written))
+            weights += size * written
+    return BodyCost(
+        *counter.numbers(),
+        product_elements=tuple(products),
+        weights=weights,
+        recomputed=_repeated_issues(block) if on_tensors else 0,
+    )
+
+
+def _number(attribute: Attribute) -> int:
+    assert isinstance(attribute, IntegerAttr)
+    return attribute.value.data
+
+
+def _text(attribute: Attribute) -> str:
+    assert isinstance(attribute, StringAttr)
+    return attribute.data
+
+
+def _repeated_issues(block: Block) -> int:
+    """Instructions on tensors that compute what another one computes, into an equal destination."""
+    same: dict[SSAValue, SSAValue] = {}
+    known: dict[tuple[SSAValue, ...], list[Operation]] = {}
     repeated = 0
     for op in block.ops:
-        if not op.results or not op.operands or isinstance(op, ConstantOp):
+        if not op.results or not op.operands:
             continue
-        key = (op.name, tuple(numbers.get(o, o) for o in op.operands), frozenset(op.properties.items()))
-        if key in known:
-            repeated += not isinstance(op, ViewOp)
-        number = known.setdefault(key, len(known))
-        numbers.update((result, (number, index)) for index, result in enumerate(op.results))
+        # Destinations mostly differ, so that there is little to compare.
+        alike = known.setdefault(tuple([same.get(operand, operand) for operand in op.operands]), [])
+        for other in alike:
+            if other.name == op.name and other.properties == op.properties:
+                repeated += 1
+                same.update((mine, same.get(its, its)) for mine, its in zip(op.results, other.results, strict=True))
+                break
+        else:
+            alike.append(op)
     return repeated

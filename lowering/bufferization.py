@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..dialects import pim
 from ..dialects.location import copy_location, node_name
-from ..dialects.pim import Access, AccessAttr, IssueOp, shape_of
+from ..dialects.pim import Access, IssueOp, access_attr, shape_of
 from ..dialects.spat import WindowAttr
 from ..support.diagnostics import TileError
 from .instruction_chains import chains_of
@@ -343,10 +343,10 @@ def _contract(alloc: pim.AllocOp, users: Sequence[IssueOp]) -> None:
     block.insert_op_before(narrow, alloc)
     for user in users:
         user.properties["accesses"] = BuiltinArrayAttr(
-            [AccessAttr(_still(a) if v is alloc.result else a) for v, a in user.reads]
+            [access_attr(_still(a) if v is alloc.result else a) for v, a in user.reads]
         )
         if user.dest is alloc.result:
-            user.properties["dest_access"] = AccessAttr(_still(user.dest_access.data))
+            user.properties["dest_access"] = access_attr(_still(user.dest_access.data))
     alloc.result.replace_all_uses_with(narrow.result)
     alloc.detach()
     alloc.erase()

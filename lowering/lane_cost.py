@@ -9,32 +9,54 @@ import numpy as np
 
 from ..codegen.isa import Op
 from ..dialects.pim import IssueOp
-from ..dialects.pim import shape_of as pim_shape_of
 from ..dialects.spat import BatchOp, VMMOp, shape_of
-from .spat_to_pim.body import lower_body
+from .body_content import body_content
+from .spat_to_pim.selection import Selection
+from .spat_to_pim.selector import select
 from .target import Target
+
+OPCODES = {op.name.lower(): op for op in Op}
+"""The opcode of each instruction by its name in a `pim.issue`."""
+
+
+def instruction_cycles(instruction: str, size: int, written: int, target: Target) -> int:
+    """Cycles of one instruction on ``size`` elements that writes ``written``, without those of unused columns."""
+    key = instruction, size, written
+    found = target.known_cycles.get(key)
+    if found is None:
+        found = target.known_cycles[key] = _instruction_cycles(instruction, size, written, target)
+    return found
+
+
+def _instruction_cycles(instruction: str, size: int, written: int, target: Target) -> int:
+    machine, element_bytes = target.machine, target.element_bytes
+    match OPCODES[instruction]:
+        case Op.MVMUL:
+            return int(machine.mvm_cycles(-(-written // target.array_columns), target.precision))
+        case Op.LMV:
+            return int(machine.copy_cycles(size * element_bytes))
+        case Op.LLDI:
+            return int(machine.fill_cycles(size * element_bytes))
+        case opcode:
+            return int(machine.vector_cycles(opcode, size, target.precision))
 
 
 def issue_cycles(op: IssueOp, target: Target) -> int:
     """Cycles of all instructions that one lane issues for ``op``."""
-    machine, element_bytes = target.machine, target.element_bytes
-    match op.opcode:
-        case Op.MVMUL:
-            assert op.matrix is not None
-            arrays = -(-pim_shape_of(op.matrix)[1] // target.array_columns)
-            cycles = machine.mvm_cycles(arrays, target.precision)
-        case Op.LMV:
-            cycles = machine.copy_cycles(op.size * element_bytes)
-        case Op.LLDI:
-            cycles = machine.fill_cycles(op.size * element_bytes)
-        case opcode:
-            cycles = machine.vector_cycles(opcode, op.size, target.precision)
-    return op.count * int(cycles)
+    return op.count * instruction_cycles(op.instruction.data, op.size, op.written_size, target)
+
+
+def selection_cycles(selection: Selection, target: Target) -> int:
+    """Cycles of all instructions of a lane."""
+    return sum(
+        issue.repeat * instruction_cycles(issue.instruction, issue.length, selection.written_size(issue), target)
+        for issue in selection.issues
+    )
 
 
 def lane_cycles(batch: BatchOp, target: Target) -> int:
     """Cycles of one lane, without its communication."""
-    return sum(issue_cycles(op, target) for op in lower_body(batch).issues)
+    return selection_cycles(select(body_content(batch)), target)
 
 
 def batch_arrays(batch: BatchOp, target: Target) -> int:
@@ -73,16 +95,16 @@ class BatchCosts:
         return self._known[batch]
 
     def _cost(self, batch: BatchOp) -> BatchCost:
-        target, body = self.target, lower_body(batch)
+        target, selection = self.target, select(body_content(batch))
         rows = [shape_of(out)[1:] for out in batch.outs]
-        constants = [(columns, shape_of(value)[-1]) for value, columns in body.constants]
-        stacks = [shape_of(value) for value in body.inputs[len(batch.inputs) :]]
+        constants = [(held.columns, held.channels) for held in selection.constants]
+        stacks = [shape_of(batch.weights[pick.argument]) for pick in selection.picks]
         windows = [
             (min(window.rows + 2, shape_of(value)[0]), *shape_of(argument)[1:])
             for value, window, argument in zip(batch.inputs, batch.row_windows, batch.input_arguments, strict=True)
         ]
         return BatchCost(
-            max(1, sum(issue_cycles(op, target) for op in body.issues)),
+            max(1, selection_cycles(selection, target)),
             batch_arrays(batch, target),
             target.element_bytes * (3 * _elements(rows) + _elements(constants) + _elements(stacks)),
             target.element_bytes * _elements(windows),

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ..analysis.critical_path import PLACES, Events, SpanBatch, core_span, cut_lanes, replica_span
 from ..analysis.proxies import UNNAMED, Level, counts
@@ -22,7 +22,8 @@ from ..analysis.window import OUTSIDE, RowWindow
 from ..dialects import pim, spat
 from ..dialects.location import node_name
 from ..dialects.spat import WindowAttr, shape_of
-from .body_costs import BodyCost, body_cost, machine_facts
+from .body_content import body_content
+from .body_costs import Amounts, BodyCost, instruction_cost, is_partial, partial_sums, tile_cost
 from .event_order import Phase, event_key
 from .row_instances import producer_of
 from .target import Target
@@ -39,6 +40,8 @@ class _Tensor:
     producer: int | None
     """The batch that computes it; None for one that comes from global memory."""
     label: str
+    value: SSAValue | None = None
+    """The batch's result, however it travels from there."""
     messages: list[Ints] = field(default_factory=list[Ints])
     """Tables of row, source, target, step."""
     loads: list[Ints] = field(default_factory=list[Ints])
@@ -62,6 +65,8 @@ class _Batch:
 
     names: list[str]
     """The nodes that it comes from."""
+    by_node: dict[str, Counter[str]]
+    """Elements of products, and of sums of products of slices, of one lane, by the nodes of these ops."""
 
 
 def batch_proxies(
@@ -83,7 +88,7 @@ class _Program:
         self.target = target
         self.others = others
         self.bytes = None if target is None else target.element_bytes
-        self._facts = machine_facts(target)
+        self._names: dict[int, str] = {}
         self.tensors: dict[SSAValue, _Tensor] = {}
         self.parts: Contributions = {}
         self._name_tensors(ops)
@@ -96,10 +101,10 @@ class _Program:
 
     def _name_tensors(self, ops: Sequence[spat.BatchOp | pim.CoreBatchOp]) -> None:
         index: dict[Operation, int] = {op: position for position, op in enumerate(ops)}
-        self._labels = [node_name(op) or UNNAMED for op in ops]
+        self._labels = [self._name(op) for op in ops]
         for op, position in index.items():
             for value in op.results:
-                self.tensors[value] = _Tensor(shape_of(value), position, self._labels[position])
+                self.tensors[value] = _Tensor(shape_of(value), position, self._labels[position], value)
         for op in self.others:
             match op:
                 case spat.InputOp() | pim.InputOp():
@@ -142,8 +147,37 @@ class _Program:
             cores, steps = op.cores.array, op.steps.array.astype(np.int64)
         lanes = op.lane_count
         of_lane = None if cores is None else cores.astype(np.int64)[np.arange(lanes) % op.replica_count]
-        cost = body_cost(op, self.target, self._facts)
-        return _Batch(op, cost, lanes, op.replica_count, of_lane, steps, reads, self._labels[index].split("+"))
+        if isinstance(op, pim.CoreBatchOp):
+            cost, sums = instruction_cost(op.block, bool(op.results_), self.target), ()
+        else:
+            content = body_content(op)
+            cost = tile_cost(content, self.target)
+            sums = partial_sums(content, tuple([self._is_partial(value) for value in op.inputs]))
+        by_node = {"product_elements": cost.product_elements, "partial_sums": sums}
+        named = {name: self._by_node(op.block, amounts) for name, amounts in by_node.items()}
+        labels = self._labels[index].split("+")
+        return _Batch(op, cost, lanes, op.replica_count, of_lane, steps, reads, labels, named)
+
+    def _is_partial(self, value: SSAValue) -> bool:
+        """Whether an input is a sum of products of some slices, on whatever way it came."""
+        tensor = self.tensors.get(value)
+        return tensor is not None and tensor.value is not None and is_partial(tensor.value)
+
+    def _by_node(self, block: Block, amounts: Amounts) -> Counter[str]:
+        """Numbers of a body's ops, added up by the node that the op comes from."""
+        found: Counter[str] = Counter()
+        if amounts:
+            ops = list(block.ops)
+            for position, number in amounts:
+                found[self._name(ops[position])] += number
+        return found
+
+    def _name(self, op: Operation) -> str:
+        """The node that an op comes from; ops share locations, which they hold while the program is looked at."""
+        name = self._names.get(id(op.location))
+        if name is None:
+            name = self._names[id(op.location)] = node_name(op) or UNNAMED
+        return name
 
     def _collect_tables(self) -> None:
         for op in self.others:
@@ -233,7 +267,7 @@ class _Program:
         for name in names:
             part = self._part(name)
             for batch in self.batches:
-                for node, elements in getattr(batch.cost, name):
+                for node, elements in batch.by_node[name].items():
                     _add(part, node, batch.lanes * elements)
             found[name] = counts(part)
         self._repeated_batches()
@@ -283,11 +317,10 @@ class _Program:
                     pass
         for batch in self.batches:
             if isinstance(batch.op, spat.BatchOp):
-                matrices = {op.weights for op in batch.op.vmm_ops}
-                for value, argument in zip(batch.op.weights, batch.op.weight_arguments, strict=True):
-                    if argument not in matrices and isinstance(value.owner, spat.ConstantOp):
+                for index, value in enumerate(batch.op.weights):
+                    if index not in batch.cost.matrices and isinstance(value.owner, spat.ConstantOp):
                         constants[id(value.owner.value.data)] = value.owner.value.size
-                elements += sum(size for index, _, size in batch.cost.constants if index < 0)
+                elements += sum(size for index, _, size in batch.cost.constants if index is None)
         return elements + sum(constants.values())
 
     def _add_schedule(self, found: dict[str, object]) -> None:
@@ -529,15 +562,12 @@ def _loaded_constants(batch: _Batch) -> list[tuple[int, int, int]]:
     """Identity, columns and elements of what each core of the batch loads for vector instructions."""
     op = batch.op
     if isinstance(op, spat.BatchOp):
+        weights = list(op.weights)
         found = [
-            (_identity(op.weights[index]) if index >= 0 else id(op), columns, size)
+            (id(op) if index is None else _identity(weights[index]), columns, size)
             for index, columns, size in batch.cost.constants
         ]
-        picked = {inner.source for inner in op.block.ops if isinstance(inner, spat.PickOp)}
-        for argument, value in zip(op.weight_arguments, op.weights, strict=True):
-            if argument in picked:
-                found.append((_identity(value), 0, int(np.prod(shape_of(value)))))
-        return found
+        return found + [(_identity(weights[index]), 0, size) for index, size in batch.cost.stacks]
     loaded: list[tuple[int, int, int]] = []
     for value in (*op.constants, *op.inputs):
         source = value.owner.source if isinstance(value.owner, pim.ConstantRowsOp) else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,11 @@ class Target:
 
     machine: Machine
     precision: Precision
+
+    @cached_property
+    def known_cycles(self) -> dict[tuple[str, int, int], int]:
+        """Cycles of one instruction by its name, size and what it writes, so far as someone has asked for them."""
+        return {}
 
     @property
     def element_bytes(self) -> int:
@@ -51,7 +57,7 @@ def width_fault(bits: int) -> str:
 
 def set_target(module: ModuleOp, machine: str, precision: Precision) -> Target:
     """Writes the target onto the module: `tile.machine`, `tile.weight_bits`, `tile.activation_bits`."""
-    target = Target(Machine.load(machine), precision)
+    target = _target(Machine.load(machine), precision)
     module.attributes["tile.machine"] = StringAttr(machine)
     module.attributes["tile.weight_bits"] = IntegerAttr(precision.weight_bits, i64)
     module.attributes["tile.activation_bits"] = IntegerAttr(precision.input_bits, i64)
@@ -73,4 +79,10 @@ def target_of(module: ModuleOp) -> Target:
         bits.append(8 if value is None else value.value.data)
         if fault := width_fault(bits[-1]):
             raise TileError("module", f"attribute {name} is {bits[-1]}", fault)
-    return Target(Machine.load(machine.data), Precision(bits[0], bits[1], bits[1]))
+    return _target(Machine.load(machine.data), Precision(bits[0], bits[1], bits[1]))
+
+
+@lru_cache(maxsize=8)
+def _target(machine: Machine, precision: Precision) -> Target:
+    """One object for one machine and precision, both of which are immutable."""
+    return Target(machine, precision)

@@ -6,7 +6,7 @@ The same ops appear on tensors (what each core computes, pure) and, after `pim-b
 
 from xdsl.ir import Dialect
 
-from .attributes import Access, AccessAttr
+from .attributes import Access, AccessAttr, access_attr
 from .ops import (
     INSTRUCTIONS,
     OPS,
@@ -50,6 +50,7 @@ __all__ = [
     "RowsOp",
     "TransferOp",
     "YieldOp",
+    "access_attr",
     "buffer_type",
     "integer",
     "shape_of",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+
+from ..interned import KEPT
 
 
 @dataclass(frozen=True)
@@ -56,3 +59,9 @@ class AccessAttr(Data[Access]):
         access = self.data
         fields = (("row", access.row), ("row_step", access.row_step), ("start", access.start), ("step", access.step))
         printer.print_string(f"<{', '.join(f'{name} {value}' for name, value in fields if value)}>")
+
+
+@lru_cache(KEPT)
+def access_attr(access: Access) -> AccessAttr:
+    """The attribute of this access; of one access mostly the same object."""
+    return AccessAttr(access)

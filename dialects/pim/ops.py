@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import (
     I64,
     IntegerAttr,
-    MemRefType,
     ShapedType,
     StringAttr,
     TensorType,
     UnitAttr,
-    f32,
     i64,
 )
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -47,11 +45,12 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...codegen.isa import Op
+from ..interned import buffer_type, integer, segment_sizes, segments, string, tensor_type
 from ..shaped_types import ROWS, TILE, TILE_OR_ROWS, F32Shape
 from ..spat.attributes import WindowAttr
 from ..spat.verification import output_images, verify_element, verify_output, verify_schedule, verify_window
 from ..tile import ArrayAttr
-from .attributes import Access, AccessAttr
+from .attributes import Access, AccessAttr, access_attr
 
 Integer: TypeAlias = IntegerAttr[I64]
 
@@ -75,10 +74,6 @@ LOAD_COLUMNS = ("row", "core", "step")
 """Of a table of loads or stores, `i64[N, 3]`: the row, the core that moves it, and the step at which it does."""
 
 
-def integer(value: int) -> Integer:
-    return IntegerAttr(value, i64)
-
-
 def shape_of(value: SSAValue) -> tuple[int, ...]:
     """The static shape of a tensor or buffer."""
     type = value.type
@@ -90,10 +85,6 @@ def is_tensor(value: SSAValue) -> bool:
     """Whether a value is a tensor; otherwise it is a buffer."""
     type: Attribute = value.type
     return isinstance(type, TensorType)
-
-
-def buffer_type(*shape: int) -> MemRefType[Attribute]:
-    return MemRefType(f32, shape)
 
 
 _VALUES = F32Shape((3,), buffers=True)
@@ -272,7 +263,7 @@ class ConstantOp(IRDLOperation):
     def __init__(self, value: ArrayAttr, columns: int = 1) -> None:
         *rows, channels = value.shape
         shape = (columns, channels) if rows == [1] else value.shape
-        super().__init__(properties={"value": value}, result_types=[TensorType(f32, shape)])
+        super().__init__(properties={"value": value}, result_types=[tensor_type(*shape)])
 
     def verify_(self) -> None:
         shape, value = shape_of(self.result), self.value.shape
@@ -299,7 +290,7 @@ class MatrixOp(IRDLOperation):
     assembly_format = "$value attr-dict `:` type($result)"
 
     def __init__(self, value: ArrayAttr) -> None:
-        super().__init__(properties={"value": value}, result_types=[TensorType(f32, value.shape)])
+        super().__init__(properties={"value": value}, result_types=[tensor_type(*value.shape)])
 
     def verify_(self) -> None:
         if self.value.tensor_type != self.result.type:
@@ -461,7 +452,7 @@ class CoreBatchOp(IRDLOperation):
                 shape = (1, columns, channels)
             case _:
                 raise VerifyException(f"a window is a #spat.window or a table i64[{lanes}, 1], not {window}")
-        return TensorType(f32, shape) if is_tensor(value) else buffer_type(*shape)
+        return tensor_type(*shape) if is_tensor(value) else buffer_type(*shape)
 
     def _verify_body(self) -> None:
         allowed = (EmptyOp, IssueOp, YieldOp) if self.results_ else (AllocOp, IssueOp, EndOp)
@@ -508,7 +499,7 @@ class EmptyOp(IRDLOperation):
     assembly_format = "attr-dict `:` type($result)"
 
     def __init__(self, *shape: int) -> None:
-        super().__init__(result_types=[TensorType(f32, shape)])
+        Operation.__init__(self, result_types=[tensor_type(*shape)])
 
 
 @irdl_op_definition
@@ -586,20 +577,24 @@ class IssueOp(IRDLOperation):
         immediate: int | None = None,
         chained: bool = False,
     ) -> None:
-        super().__init__(
-            operands=[[value for value, _ in sources], matrix, dest],
-            properties={
-                "instruction": StringAttr(instruction),
-                "length": integer(length),
-                "repeat": integer(repeat),
-                "accesses": BuiltinArrayAttr([AccessAttr(access) for _, access in sources]),
-                "dest_access": AccessAttr(dest_access),
-                "matrix_row": None if matrix is None else integer(matrix_row),
-                "groups": groups,
-                "immediate": None if immediate is None else integer(immediate),
-                "chained": UnitAttr() if chained else None,
-            },
-            result_types=[[dest.type] if is_tensor(dest) else []],
+        properties = {
+            "instruction": string(instruction),
+            "length": integer(length),
+            "repeat": integer(repeat),
+            "accesses": BuiltinArrayAttr([access_attr(access) for _, access in sources]),
+            "dest_access": access_attr(dest_access),
+            "matrix_row": None if matrix is None else integer(matrix_row),
+            "groups": groups,
+            "immediate": None if immediate is None else integer(immediate),
+            "chained": UnitAttr() if chained else None,
+            "operandSegmentSizes": segments(len(sources), int(matrix is not None), 1),
+        }
+        # Half of all ops are of this kind. The constructor of IRDL would find out again what is known here.
+        Operation.__init__(
+            self,
+            operands=[*(value for value, _ in sources), *(() if matrix is None else (matrix,)), dest],
+            properties={name: value for name, value in properties.items() if value is not None},
+            result_types=[dest.type] if is_tensor(dest) else [],
         )
 
     @property
@@ -617,16 +612,25 @@ class IssueOp(IRDLOperation):
         return self.length.value.data
 
     @property
+    def split_operands(self) -> tuple[Sequence[SSAValue], SSAValue | None, SSAValue]:
+        """Sources, matrix and destination, in one go: each alone takes as long."""
+        operands = tuple(self.operands)
+        sources, matrix, _ = segment_sizes(self)
+        return operands[:sources], operands[sources] if matrix else None, operands[-1]
+
+    @property
     def reads(self) -> list[tuple[SSAValue, Access]]:
-        return [(value, access.data) for value, access in zip(self.sources, self.accesses, strict=True)]
+        sources, _, _ = self.split_operands
+        return [(value, access.data) for value, access in zip(sources, self.accesses, strict=True)]
 
     @property
     def written_size(self) -> int:
         """Elements that one instruction writes, without those of unused array columns."""
         match self.instruction.data:
             case "mvmul":
-                assert self.matrix is not None
-                return shape_of(self.matrix)[1]
+                _, matrix, _ = self.split_operands
+                assert matrix is not None
+                return shape_of(matrix)[1]
             case "vvdmul":
                 return 1
             case _:
@@ -634,29 +638,29 @@ class IssueOp(IRDLOperation):
 
     def verify_(self) -> None:
         name = self.instruction.data
+        sources, matrix, dest = self.split_operands
         if name not in INSTRUCTIONS:
             raise VerifyException(f"unknown instruction '{name}'; one of {', '.join(INSTRUCTIONS)} expected")
-        if len(self.sources) != INSTRUCTIONS[name] or len(self.accesses) != len(self.sources):
+        if len(sources) != INSTRUCTIONS[name] or len(self.accesses) != len(sources):
             raise VerifyException(
-                f"{name} reads {INSTRUCTIONS[name]} vectors, "
-                f"{len(self.sources)} with {len(self.accesses)} accesses given"
+                f"{name} reads {INSTRUCTIONS[name]} vectors, {len(sources)} with {len(self.accesses)} accesses given"
             )
-        if (self.matrix is not None) != (name == "mvmul"):
+        if (matrix is not None) != (name == "mvmul"):
             raise VerifyException("a matrix is given to mvmul, and to nothing else")
         if self.size < 1 or self.count < 1:
             raise VerifyException(f"length {self.size} and repeat {self.count} have to be positive")
-        if is_tensor(self.dest) != (self.result is not None):
+        if is_tensor(dest) != (self.result is not None):
             raise VerifyException("an instruction on tensors has a result, one on buffers has none")
-        if self.result is not None and self.result.type != self.dest.type:
-            raise VerifyException(f"the result is {self.result.type}, the destination {self.dest.type}")
-        if any(is_tensor(value) != is_tensor(self.dest) for value in self.sources):
+        if self.result is not None and self.result.type != dest.type:
+            raise VerifyException(f"the result is {self.result.type}, the destination {dest.type}")
+        if any(is_tensor(value) != is_tensor(dest) for value in sources):
             raise VerifyException("an instruction on tensors reads tensors, one on buffers reads buffers")
         for value, access in self.reads:
             reach = 1 if name == "vmv" else self.size
             self._check_bounds("reads", value, access, reach)
-        self._check_bounds("writes", self.dest, self.dest_access.data, self.written_size)
-        if self.matrix is not None:
-            rows = shape_of(self.matrix)[0]
+        self._check_bounds("writes", dest, self.dest_access.data, self.written_size)
+        if matrix is not None:
+            rows = shape_of(matrix)[0]
             first = 0 if self.matrix_row is None else self.matrix_row.value.data
             if not 0 <= first <= first + self.size <= rows:
                 raise VerifyException(f"mvmul takes weight rows {first} to {first + self.size} of {rows}")

@@ -8,7 +8,7 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import I64, Float32Type, IntegerAttr, ShapedType, StringAttr, TensorType, f32, i64
+from xdsl.dialects.builtin import I64, Float32Type, IntegerAttr, ShapedType, StringAttr, TensorType
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -23,6 +23,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..interned import integer, tensor_type
 from ..shaped_types import ROWS, TILE, TILE_OR_ROWS
 from ..tile import ArrayAttr
 
@@ -32,9 +33,8 @@ Integer: TypeAlias = IntegerAttr[I64]
 REDUCTIONS = ("add", "max")
 
 
-def tile_type(*shape: int) -> F32Tensor:
-    """The type of a tile (or of any other f32 tensor) of this shape."""
-    return TensorType(f32, shape)
+tile_type = tensor_type
+"""The type of a tile (or of any other f32 tensor) of this shape."""
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
@@ -42,10 +42,6 @@ def shape_of(value: SSAValue) -> tuple[int, ...]:
     type = value.type
     assert isinstance(type, ShapedType)
     return type.get_shape()
-
-
-def integer(value: int) -> Integer:
-    return IntegerAttr(value, i64)
 
 
 def _require(condition: bool, message: str) -> None:

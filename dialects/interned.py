@@ -1,0 +1,85 @@
+"""Attributes and types that ops are full of, each built once: of one value, mostly the same object.
+
+Attributes are immutable, so that sharing one changes nothing. Building one takes longer than the op that it is for, and
+whoever compares or verifies attributes is done as soon as they are the same object.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+
+from xdsl.dialects.builtin import (
+    I64,
+    DenseArrayBase,
+    Float32Type,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    StringAttr,
+    TensorType,
+    f32,
+    i32,
+    i64,
+)
+from xdsl.ir import Operation
+
+KEPT = 1 << 14
+"""Of each kind; the least recently used give way."""
+
+
+def integer(value: int) -> IntegerAttr[I64]:
+    """The attribute `value : i64`."""
+    return _integer(int(value))
+
+
+def tensor_type(*shape: int) -> TensorType[Float32Type]:
+    """The type `tensor<...xf32>` of this shape."""
+    return _tensor_type(tuple(map(int, shape)))
+
+
+def buffer_type(*shape: int) -> MemRefType[Float32Type]:
+    """The type `memref<...xf32>` of this shape."""
+    return _buffer_type(tuple(map(int, shape)))
+
+
+@lru_cache(KEPT)
+def string(text: str) -> StringAttr:
+    """The attribute `"text"`."""
+    return StringAttr(text)
+
+
+@lru_cache(KEPT)
+def segments(*sizes: int) -> DenseArrayBase[IntegerType]:
+    """The sizes of an op's segments of operands or results, as `operandSegmentSizes` has them."""
+    return DenseArrayBase.from_list(i32, sizes)
+
+
+def segment_sizes(op: Operation) -> tuple[int, ...]:
+    """The sizes of the segments of the operands of an op that has several."""
+    sizes = op.properties["operandSegmentSizes"]
+    assert isinstance(sizes, DenseArrayBase)
+    return _unpacked(sizes.data.data)
+
+
+@lru_cache(KEPT)
+def _unpacked(data: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"<{len(data) // 4}i", data)
+
+
+# Numbers of numpy are equal to Python's and would otherwise stand in for them.
+
+
+@lru_cache(KEPT)
+def _integer(value: int) -> IntegerAttr[I64]:
+    return IntegerAttr(value, i64)
+
+
+@lru_cache(KEPT)
+def _tensor_type(shape: tuple[int, ...]) -> TensorType[Float32Type]:
+    return TensorType(f32, shape)
+
+
+@lru_cache(KEPT)
+def _buffer_type(shape: tuple[int, ...]) -> MemRefType[Float32Type]:
+    return MemRefType(f32, shape)

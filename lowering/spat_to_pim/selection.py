@@ -1,0 +1,114 @@
+"""The instructions of a body as plain numbers: what instruction selection (`selector.py`) decides.
+
+The conversion makes IR of it (`body.py`); the cost model and the guard only count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...dialects.pim import Access
+from ..body_content import Shape
+
+
+class Empty(NamedTuple):
+    """A tensor to write into."""
+
+    source: int
+    """The op of the body that it is for, by position."""
+    result: int
+
+
+class Issue(NamedTuple):
+    """An instruction, ``repeat`` times per lane. Values are numbers, as everywhere in a selection."""
+
+    source: int
+    instruction: str
+    length: int
+    repeat: int
+    reads: tuple[tuple[int, Access], ...]
+    dest: int
+    access: Access
+    matrix: int | None
+    matrix_row: int
+    immediate: int | None
+    chained: bool
+    result: int
+
+
+class Yield(NamedTuple):
+    """The end of the body."""
+
+    source: int
+    values: tuple[int, ...]
+
+
+class Pick(NamedTuple):
+    """A window that a `spat.pick` needs beside those of the inputs: of which weight, and by whose table."""
+
+    argument: int
+    """Among the batch's weights."""
+    source: int
+    value: int
+
+
+class Constant(NamedTuple):
+    """A tile that instructions read."""
+
+    argument: int | None
+    """Among the batch's weights; None for a tile of ones."""
+    columns: int
+    channels: int
+    value: int
+
+
+class Matrix(NamedTuple):
+    """The weights of a product."""
+
+    argument: int
+    value: int
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The instructions of a body."""
+
+    shapes: tuple[Shape, ...]
+    """Of all values; first come the windows of the inputs."""
+    picks: tuple[Pick, ...]
+    constants: tuple[Constant, ...]
+    matrices: tuple[Matrix, ...]
+    steps: tuple[Empty | Issue | Yield, ...]
+
+    @property
+    def issues(self) -> list[Issue]:
+        return [step for step in self.steps if isinstance(step, Issue)]
+
+    def written_size(self, issue: Issue) -> int:
+        """Elements that one instruction writes, without those of unused array columns."""
+        if issue.matrix is not None:
+            return self.shapes[issue.matrix][1]
+        return 1 if issue.instruction == "vvdmul" else issue.length
+
+
+class Operand(NamedTuple):
+    """A tile as an instruction reads it: ``columns`` columns of ``length`` elements of a tensor."""
+
+    value: int
+    access: Access
+    columns: int
+    length: int
+    chained: bool = False
+    """Whether it is written column by column, in turns with what it is computed from."""
+
+    @property
+    def is_contiguous(self) -> bool:
+        return self.columns == 1 or self.access.step == self.length
+
+    def reading(self, repeat: int) -> tuple[int, Access]:
+        """How an instruction that repeats so often reads it; a single column repeats as often as needed."""
+        access = self.access
+        if repeat == 1 or self.columns == 1:
+            access = Access(access.row, 0, access.start, 0)
+        return self.value, access

@@ -1,0 +1,390 @@
+"""Instruction selection: the body of a batch as instructions, decided on its content alone.
+
+Views vanish into the accesses of the instructions that read them. A tile whose columns lie side by side takes one
+instruction; otherwise there is one per column. Every instruction writes into a destination tensor: an empty one, or its
+left operand's if nothing else reads that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import cast
+
+from ...dialects.pim import Access
+from ..body_content import BodyContent, Shape, TileOp
+from .selection import Constant, Empty, Issue, Matrix, Operand, Pick, Selection, Yield
+
+BINARY = {"spat.vadd": "vvadd", "spat.vsub": "vvsub", "spat.vmul": "vvmul", "spat.vmax": "vvmax"}
+UNARY = {"spat.relu": "vrelu", "spat.tanh": "vtanh", "spat.sigmoid": "vsigm"}
+REDUCTION = {"add": "vvadd", "max": "vvmax"}
+
+REPEATED_CONSTANTS = 32768
+"""Elements of a batch's constants that are laid out in full, repeated over the columns, for one instruction to do."""
+
+KEPT = 4096
+"""Selections of bodies of different content that are kept."""
+
+
+@lru_cache(KEPT)
+def select(content: BodyContent) -> Selection:
+    """The instructions for a body of this content."""
+    selector = _Selector(content)
+    for position, (op, number) in enumerate(content.numbered()):
+        selector.select(position, op, number)
+    return selector.finish()
+
+
+@dataclass
+class _Selector:
+    content: BodyContent
+    shapes: list[Shape] = field(default_factory=list[Shape])
+    steps: list[Empty | Issue | Yield] = field(default_factory=list["Empty | Issue | Yield"])
+
+    def __post_init__(self) -> None:
+        content = self.content
+        self._inputs = content.inputs
+        self._weights = range(content.inputs, len(content.arguments))
+        self._type: list[Shape] = list(content.arguments)
+        self._maker: list[str] = [""] * len(content.arguments)
+        self._uses = [0] * len(content.arguments)
+        for op in content.ops:
+            self._type += op.shapes
+            self._maker += [op.name] * len(op.shapes)
+            self._uses += [0] * len(op.shapes)
+            for operand in op.operands:
+                self._uses[operand] += 1
+        self._source = 0
+        self._picks: list[Pick] = []
+        self._constants: dict[tuple[int | None, int, int], Constant] = {}
+        self._matrices: dict[int, Matrix] = {}
+        self._operands: dict[int, Operand] = {}
+        self._written: set[int] = set()
+        self._read: set[int] = set()
+        self._repeated = 0
+        for argument in range(content.inputs):
+            _, columns, channels = shape = content.arguments[argument]
+            self._operands[argument] = Operand(self._value(shape), Access(0, 0, 0, channels), columns, channels)
+
+    def finish(self) -> Selection:
+        return Selection(
+            tuple(self.shapes),
+            tuple(self._picks),
+            tuple(constant for constant in self._constants.values() if constant.value in self._read),
+            tuple(self._matrices.values()),
+            tuple(self.steps),
+        )
+
+    def select(self, position: int, op: TileOp, result: int) -> None:
+        """Appends the instructions of one op, whose result has the number ``result``."""
+        self._source = position
+        if op.name == "spat.yield":
+            self.steps.append(Yield(position, tuple([self._row(value) for value in op.operands])))
+            return
+        if op.name in BINARY:
+            self._operands[result] = self._binary(op)
+        elif op.name in UNARY:
+            self._operands[result] = self._unary(op)
+        else:
+            assert op.name in _SELECT, f"no instruction selection for {op.name}"
+            self._operands[result] = _SELECT[op.name](self, op)
+
+    # Operands
+
+    def _value(self, shape: Shape) -> int:
+        self.shapes.append(shape)
+        return len(self.shapes) - 1
+
+    def _operand(self, number: int) -> Operand:
+        if number in self._weights:
+            return self._constant(number, 1)
+        return self._operands[number]
+
+    def _constant(self, number: int, columns: int) -> Operand:
+        """A constant tile, its single column repeated ``columns`` times."""
+        rows, channels = self._type[number]
+        return self._held(number - self._inputs, max(rows, columns), channels)
+
+    def _held(self, argument: int | None, count: int, channels: int) -> Operand:
+        key = (argument, count, channels)
+        if key not in self._constants:
+            self._constants[key] = Constant(argument, count, channels, self._value((count, channels)))
+        return Operand(self._constants[key].value, Access(step=channels), count, channels)
+
+    def _contiguous(self, operand: Operand) -> Operand:
+        """The operand, copied if its columns do not lie side by side."""
+        return operand if operand.is_contiguous else self._copy(operand)
+
+    def _copy(self, operand: Operand) -> Operand:
+        target = self._empty(operand.columns, operand.length)
+        count, length = (
+            (1, operand.columns * operand.length) if operand.is_contiguous else (operand.columns, operand.length)
+        )
+        value = self._issue("lmv", length, count, [operand.reading(count)], target, Access(step=length))
+        return Operand(value, Access(step=operand.length), operand.columns, operand.length)
+
+    def _row(self, number: int) -> int:
+        """A tensor that holds just this tile and that nothing else is to use: what a batch may yield."""
+        operand = self._operand(number)
+        whole = operand.is_contiguous and operand.access.start == 0 and operand.access.row == 0
+        if whole and operand.value in self._written and self.shapes[operand.value] == (operand.columns, operand.length):
+            return operand.value
+        return self._copy(operand).value
+
+    # Ops
+
+    def view(self, op: TileOp) -> Operand:
+        """`spat.view`: a way to read."""
+        row, start, step = _integers(op, "row", "start", "step")
+        count, length = op.shapes[0]
+        (number,) = op.operands
+        source = self._operand(number)
+        if len(self._type[number]) == 3:
+            return Operand(source.value, Access(row, 0, start, step), count, length)
+        source = self._contiguous(source)
+        access = Access(source.access.row, 0, source.access.start + start, step)
+        keeps_columns = (count, step) == (source.columns, source.length)
+        return Operand(source.value, access, count, length, source.chained and keeps_columns)
+
+    def pick(self, op: TileOp) -> Operand:
+        """`spat.pick`: a further window, of constants."""
+        (number,) = op.operands
+        _, columns, channels = self._type[number]
+        value = self._value((1, columns, channels))
+        self._picks.append(Pick(number - self._inputs, self._source, value))
+        return Operand(value, Access(step=channels), columns, channels)
+
+    def gather(self, op: TileOp) -> Operand:
+        """`spat.gather`: a copy for each part."""
+        count, total = op.shapes[0]
+        target = self._empty(count, total)
+        offset = 0
+        for index, part in enumerate(op.operands):
+            operand = self._operand(part)
+            access = Access(start=offset, step=total)
+            target = self._issue(
+                "lmv", operand.length, count, [operand.reading(count)], target, access, chained=index > 0
+            )
+            offset += operand.length
+        return Operand(target, Access(step=total), count, total, chained=count > 1)
+
+    def product(self, op: TileOp) -> Operand:
+        """`spat.vmm`: a product for each column."""
+        number, weights = op.operands
+        vector = self._operand(number)
+        count, channels = op.shapes[0]
+        if weights not in self._matrices:
+            self._matrices[weights] = Matrix(weights - self._inputs, self._value(self._type[weights]))
+        value = self._issue(
+            "mvmul",
+            vector.length,
+            count,
+            [vector.reading(count)],
+            self._empty(count, channels),
+            Access(step=channels),
+            matrix=self._matrices[weights].value,
+            matrix_row=_integers(op, "row")[0],
+            chained=vector.chained,
+        )
+        return Operand(value, Access(step=channels), count, channels, vector.chained)
+
+    def _binary(self, op: TileOp) -> Operand:
+        lhs, rhs = op.operands
+        left = self._operand(lhs)
+        count, length = left.columns, left.length
+        right = self._operand(rhs)
+        if right.length < length:
+            right = self._spread(right, length)
+        elif right.columns < count and rhs in self._weights and self._repeated + count * length <= REPEATED_CONSTANTS:
+            self._repeated += count * length
+            right = self._constant(rhs, count)
+        chained = left.chained and right.chained
+        whole = left.is_contiguous and right.is_contiguous and right.columns == count and not chained
+        repeat, size = (1, count * length) if whole else (count, length)
+        target, access = self._destination(lhs, left)
+        value = self._issue(
+            BINARY[op.name], size, repeat, [left.reading(repeat), right.reading(repeat)], target, access,
+            chained=chained,
+        )  # fmt: skip
+        return Operand(value, Access(step=length), count, length, chained)
+
+    def _unary(self, op: TileOp) -> Operand:
+        (number,) = op.operands
+        operand = self._operand(number)
+        count, length = operand.columns, operand.length
+        repeat, size = (1, count * length) if operand.is_contiguous else (count, length)
+        target, access = self._destination(number, operand)
+        value = self._issue(UNARY[op.name], size, repeat, [operand.reading(repeat)], target, access)
+        return Operand(value, Access(step=length), count, length)
+
+    def reduce_rows(self, op: TileOp) -> Operand:
+        """`spat.reduce_rows`: the rows of a window, one after another onto the first."""
+        (number,) = op.operands
+        rows, columns, channels = self._type[number]
+        source = self._operand(number).value
+        size, name = columns * channels, REDUCTION[_text(op, "kind")]
+        if rows == 1:
+            return Operand(source, Access(step=channels), columns, channels)
+        value = self._issue(
+            name, size, 1, [(source, Access(row=0)), (source, Access(row=1))], self._empty(columns, channels), Access()
+        )
+        if rows > 2:
+            value = self._issue(
+                name, size, rows - 2, [(value, Access()), (source, Access(row=2, row_step=1))], value, Access()
+            )
+        return Operand(value, Access(step=channels), columns, channels)
+
+    def reduce_columns(self, op: TileOp) -> Operand:
+        """`spat.reduce_columns`: likewise the columns of a tile."""
+        source = self._contiguous(self._operand(op.operands[0]))
+        columns, channels = source.columns, source.length
+        if columns == 1:
+            return self._copy(source)
+        name, first = REDUCTION[_text(op, "kind")], source.access
+        start = Access(first.row, 0, first.start)
+        value = self._issue(
+            name,
+            channels,
+            1,
+            [(source.value, start), (source.value, start.shifted(channels))],
+            self._empty(1, channels),
+            Access(),
+        )
+        if columns > 2:
+            rest = Access(first.row, 0, first.start + 2 * channels, channels)
+            value = self._issue(name, channels, columns - 2, [(value, Access()), (source.value, rest)], value, Access())
+        return Operand(value, Access(step=channels), 1, channels)
+
+    def reduce_channels(self, op: TileOp) -> Operand:
+        """`spat.reduce_channels`: a product with ones, or halving."""
+        source = self._operand(op.operands[0])
+        count, length = source.columns, source.length
+        if length == 1:
+            return self._copy(source)
+        if _text(op, "kind") == "add":
+            sources = [source.reading(count), (self._held(None, 1, length).value, Access())]
+            value = self._issue("vvdmul", length, count, sources, self._empty(count, 1), Access(step=1))
+            return Operand(value, Access(step=1), count, 1)
+        # Halve the channels until one is left: the instruction set has no maximum over a vector.
+        value, left = self._copy(source).value, length
+        while left > 1:
+            half = -(-left // 2)
+            value = self._issue(
+                "vvmax",
+                left - half,
+                count,
+                [(value, Access(step=length)), (value, Access(start=half, step=length))],
+                value,
+                Access(step=length),
+            )
+            left = half
+        return Operand(value, Access(step=length), count, 1)
+
+    def pad(self, op: TileOp) -> Operand:
+        """`spat.pad`: a copy into the middle, and copies of the borders or zeros around it."""
+        left, right, before, after = _integers(op, "left", "right", "before", "after")
+        source = self._operand(op.operands[0])
+        columns, channels = op.shapes[0]
+        value = self._empty(columns, channels)
+        if before or after:
+            value = self._issue("lldi", columns * channels, 1, [], value, Access(), immediate=0)
+            target = Access(start=before, step=channels)
+            value = self._issue("lmv", source.length, source.columns, [source.reading(source.columns)], value, target)
+            return Operand(value, Access(step=channels), columns, channels)
+        source = self._contiguous(source)
+        inner = Access(start=left * channels)
+        value = self._issue("lmv", source.columns * channels, 1, [source.reading(1)], value, inner)
+        border = Access(source.access.row, 0, source.access.start)
+        if left:
+            value = self._issue("lmv", channels, left, [(source.value, border)], value, Access(step=channels))
+        if right:
+            border = border.shifted((source.columns - 1) * channels)
+            target = Access(start=(left + source.columns) * channels, step=channels)
+            value = self._issue("lmv", channels, right, [(source.value, border)], value, target)
+        return Operand(value, Access(step=channels), columns, channels)
+
+    def spread(self, op: TileOp) -> Operand:
+        """`spat.spread`: each column's channel, repeated."""
+        return self._spread(self._operand(op.operands[0]), op.shapes[0][1])
+
+    def _spread(self, operand: Operand, channels: int) -> Operand:
+        value = self._issue(
+            "vmv",
+            channels,
+            operand.columns,
+            [operand.reading(operand.columns)],
+            self._empty(operand.columns, channels),
+            Access(step=channels),
+            immediate=0,
+        )
+        return Operand(value, Access(step=channels), operand.columns, channels)
+
+    # Building
+
+    def _destination(self, number: int, operand: Operand) -> tuple[int, Access]:
+        """Where an elementwise op writes: over its left operand if nothing else reads it, else to a new tensor."""
+        access = Access(step=operand.length)
+        owned = operand.value in self._written and self._maker[number] != "spat.view"
+        whole = operand.access.start == 0 and self.shapes[operand.value] == (operand.columns, operand.length)
+        if owned and whole and operand.is_contiguous and self._uses[number] == 1:
+            return operand.value, access
+        return self._empty(operand.columns, operand.length), access
+
+    def _empty(self, *shape: int) -> int:
+        value = self._value(shape)
+        self.steps.append(Empty(self._source, value))
+        return value
+
+    def _issue(
+        self,
+        instruction: str,
+        length: int,
+        repeat: int,
+        reads: Sequence[tuple[int, Access]],
+        dest: int,
+        access: Access,
+        *,
+        matrix: int | None = None,
+        matrix_row: int = 0,
+        immediate: int | None = None,
+        chained: bool = False,
+    ) -> int:
+        if repeat == 1:
+            reads = [(value, _once(read)) for value, read in reads]
+            access, chained = _once(access), False
+        self._read.update([value for value, _ in reads])
+        result = self._value(self.shapes[dest])
+        self._written.add(result)
+        issue = Issue(
+            self._source, instruction, length, repeat, tuple(reads), dest, access, matrix, matrix_row, immediate,
+            chained, result,
+        )  # fmt: skip
+        self.steps.append(issue)
+        return result
+
+
+_SELECT: dict[str, Callable[[_Selector, TileOp], Operand]] = {
+    "spat.view": _Selector.view,
+    "spat.pick": _Selector.pick,
+    "spat.gather": _Selector.gather,
+    "spat.vmm": _Selector.product,
+    "spat.reduce_rows": _Selector.reduce_rows,
+    "spat.reduce_columns": _Selector.reduce_columns,
+    "spat.reduce_channels": _Selector.reduce_channels,
+    "spat.pad": _Selector.pad,
+    "spat.spread": _Selector.spread,
+}
+
+
+def _integers(op: TileOp, *names: str) -> list[int]:
+    properties = dict(op.properties)
+    return [cast("int", properties[name]) for name in names]
+
+
+def _text(op: TileOp, name: str) -> str:
+    return cast("str", dict(op.properties)[name])
+
+
+def _once(access: Access) -> Access:
+    return Access(access.row, 0, access.start, 0)
