@@ -51,6 +51,11 @@ def may_trade(reason: str) -> Clause:
     return Clause(Kind.MAY_TRADE, reason)
 
 
+def equals(mapping: MappingFunction, reason: str) -> Clause:
+    """The field means something else afterwards, and has exactly the value that ``mapping`` gives."""
+    return Clause(Kind.EQUAL, reason, mapping)
+
+
 def changes_meaning(mapping: MappingFunction, reason: str) -> Clause:
     """The field means something else afterwards; ``mapping`` makes both comparable."""
     return Clause(Kind.CHANGES_MEANING, reason, mapping)
@@ -110,8 +115,10 @@ def _check_field(contract: Contract, name: str, before: Proxies, after: Proxies)
     if name == "level" and (old, new) in contract.levels:
         return Change(name, old, new, Verdict.SHOWN, "the pass lowers")
     clause = contract.clause(name)
-    if clause.kind is Kind.CHANGES_MEANING and clause.mapping is not None and old != new:
+    if clause.mapping is not None and (old != new or clause.kind is Kind.EQUAL):
         old = clause.mapping(before, after)
+        if old is None:
+            return Change(name, getattr(before, name), new, Verdict.UNKNOWN, clause.reason)
     plain = judge(name, old, new)
     match clause.kind:
         case Kind.EQUAL if old != new:

@@ -99,6 +99,9 @@ class Proxies:
     makespan_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "critical path in cycles, with transfers")
     )
+    clock_cycles: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "latency in cycles, by the clock")
+    )
     step_count: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "steps"))
     assignment: str | None = dataclasses.field(default=None, metadata=_about(Better.SAME, "classes and their cores"))
     busy_cycles: Counts | None = dataclasses.field(default=None, metadata=_about(Better.SHOWN, "busy cycles by core"))
@@ -126,6 +129,9 @@ class Proxies:
     instructions: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "instructions"))
     instructions_max: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "instructions of one core")
+    )
+    instruction_kinds: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "instructions by kind")
     )
     recomputed: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "ops that compute what is there already")
@@ -234,7 +240,7 @@ FIELDS: Mapping[str, FieldInfo] = {
 COUNTS = frozenset(
     name for name in FIELDS if name.endswith("_of_node") or name in (
         "lane_histogram", "busy_cycles", "layer_elements", "partial_sums", "product_elements", "logical_core_bytes",
-        "physical_core_bytes",
+        "physical_core_bytes", "instruction_kinds",
     )
 )  # fmt: skip
 """Fields with a number for each node or core."""

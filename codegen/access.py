@@ -21,6 +21,11 @@ class Range:
     start: I64
     size: I64
 
+    @property
+    def end(self) -> int:
+        """The end of the range that ends last; 0 if there is none."""
+        return int(np.where(self.size != 0, self.start + self.size, 0).max(initial=0))
+
 
 @dataclass(frozen=True)
 class Accesses:
@@ -31,6 +36,11 @@ class Accesses:
     write: Range
     global_read: Range
     global_write: Range
+
+    @property
+    def local_bytes(self) -> int:
+        """How far the core reaches into its local memory."""
+        return max(part.end for part in (self.read, self.read2, self.write))
 
 
 def _flags(*ops: Op) -> npt.NDArray[np.bool_]:

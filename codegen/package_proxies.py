@@ -1,56 +1,77 @@
-"""The proxies of a finished package: counted on its instruction columns."""
+"""The proxies of a finished package: everything that its instruction streams and tables tell exactly.
+
+Nothing is taken from the compiler's word: widths come from the streams, memory from the addresses that they touch.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
 
 from ..analysis.machine import Machine, Precision
-from ..analysis.proxies import Level, Proxies, counts
-from .isa import VECTOR_OPS, Op
+from ..analysis.proxies import UNNAMED, Level, Proxies, counts
+from .columns import Program
+from .isa import BY_CODE, OP_LIMIT, SCALAR_OPS, VECTOR_OPS, Op
 from .package import Package
+from .register_use import needless_scalars
 from .report import instruction_cycles
+from .stream_check import StreamCheck
+from .stream_path import stream_path
 
 I64 = npt.NDArray[np.int64]
 
+_COMPUTES = np.isin(np.arange(OP_LIMIT), [Op.MVMUL, *VECTOR_OPS])
+_FRONT_END = np.isin(np.arange(OP_LIMIT), [Op.SETBW, *SCALAR_OPS])
 
-def package_proxies(package: Package, machine: Machine | None = None) -> Proxies:
-    """The proxies of a package; those in cycles and in hops only if its machine is given."""
+
+def package_proxies(
+    package: Package,
+    machine: Machine | None = None,
+    *,
+    weight_bits: int | None = None,
+    local_bytes: Sequence[int] | None = None,
+) -> Proxies:
+    """The proxies of a package whose streams are valid; those in cycles and in hops only if its machine is given.
+
+    Without products the streams do not tell the width of weights; then it is ``weight_bits``. ``local_bytes`` is what
+    :class:`StreamCheck` found, if it has looked already.
+    """
     program = package.program
     columns, core = program.columns, program.core_of_rows()
     per_core = np.diff(program.core_start)
-    precision = None if machine is None else _precision(package, machine)
-    cycles = None if machine is None or precision is None else instruction_cycles(program, machine, precision)
-    busy = None if cycles is None else np.bincount(core, cycles, program.core_count).astype(np.int64)
-    names = ("input", package.inputs), ("output", package.outputs)
-    interface = "; ".join(
-        sorted(f"{kind} {layout.name} {list(layout.shape)}" for kind, layouts in names for layout in layouts)
-    )
+    precision = _precision(package, weight_bits)
     sends, receives, loads, stores, copies = (columns.op == op for op in (Op.SEND, Op.RECV, Op.LD, Op.ST, Op.LMV))
     size = columns.a.astype(np.int64)
-    hops = None
-    if machine is not None:
-        hops = int((size[sends] * machine.hops[core[sends], columns.b[sends]]).sum())
-    used = per_core > 0
+    if local_bytes is None:
+        local_bytes = _local_bytes(package)
+    held = counts({core_name(n): bytes_ for n, bytes_ in enumerate(local_bytes) if bytes_})
+    kinds = np.bincount(columns.op, minlength=OP_LIMIT)
+    numbers: dict[str, object] = {}
+    if machine is not None and precision is not None:
+        numbers = _times(program, machine, precision)
+        numbers["byte_hops"] = int((size[sends] * machine.hops[core[sends], columns.b[sends]]).sum())
+    if program.node is not None:
+        numbers |= _nodes(package, core)
     return Proxies(
         level=Level.PACKAGE,
-        machine=f"{package.machine.name} {package.machine.sha256[:16]}",
-        interface=interface,
+        machine=_machine_name(package, precision),
+        interface=_interface(package),
         opaque_ops=0,
-        width=int(used.sum()),
-        busy_cycles=None if busy is None else counts({f"{n:05}": int(busy[n]) for n in np.flatnonzero(used).tolist()}),
-        busy_cycles_max=None if busy is None else int(busy.max(initial=0)),
-        work_cycles=None if busy is None else int(busy.sum()),
-        mvm_count=int((columns.op == Op.MVMUL).sum()),
-        vector_count=int(np.isin(columns.op, [int(op) for op in VECTOR_OPS]).sum()),
+        width=int((per_core > 0).sum()),
+        mvm_count=int(kinds[Op.MVMUL]),
+        vector_count=int(sum(kinds[op] for op in VECTOR_OPS)),
         instructions=len(columns),
         instructions_max=int(per_core.max(initial=0)),
+        instruction_kinds=counts({BY_CODE[code].mnemonic: int(kinds[code]) for code in np.flatnonzero(kinds).tolist()}),
+        recomputed=needless_scalars(program),
         host_ops=0,
         sends=int(sends.sum()),
         send_bytes=int(size[sends].sum()),
         receives=int(receives.sum()),
         receive_bytes=int(size[receives].sum()),
-        byte_hops=hops,
         local_copies=int(copies.sum()),
         local_copy_bytes=int(size[copies].sum()),
         host_to_device_copies=int(loads.sum()),
@@ -61,15 +82,111 @@ def package_proxies(package: Package, machine: Machine | None = None) -> Proxies
         weight_elements=sum(
             package.weights.matrices[one].size for of_core in package.weights.of_group for one in of_core if one >= 0
         ),
+        logical_core_bytes=held,
+        physical_core_bytes=held,
+        core_bytes_max=max(local_bytes, default=0),
+        **numbers,  # pyright: ignore[reportArgumentType]
     )
 
 
-def _precision(package: Package, machine: Machine) -> Precision | None:
-    """The widths that the streams set; None if there is no stream."""
+def core_name(core: int) -> str:
+    """The name of a core in tables of proxies: cores sort by number."""
+    return f"{core:05}"
+
+
+def place_digest(places: Sequence[tuple[str, int]]) -> str:
+    """Stands for the cores of each node: pairs of node name and core, in any order."""
+    state = blake2b(digest_size=8)
+    for name, core in sorted(set(places)):
+        state.update(f"{name}\0{core}\0".encode())
+    return state.hexdigest()
+
+
+def _times(program: Program, machine: Machine, precision: Precision) -> dict[str, object]:
+    """Cycles of instructions that execute alone; scalar ones, which the front end does meanwhile or between, take none.
+
+    The clock counts those as well.
+    """
+    cycles = instruction_cycles(program, machine, precision)
+    work = np.where(_FRONT_END[program.columns.op], 0, cycles)
+    busy = np.bincount(program.core_of_rows(), work, program.core_count).astype(np.int64)
+    return {
+        "busy_cycles": counts({core_name(n): int(busy[n]) for n in np.flatnonzero(busy).tolist()}),
+        "busy_cycles_max": int(busy.max(initial=0)),
+        "work_cycles": int(busy.sum()),
+        "makespan_cycles": stream_path(program, work),
+    }
+
+
+def _nodes(package: Package, core: npt.NDArray[np.int32]) -> dict[str, object]:
+    """What each node of the network gets."""
+    program = package.program
+    assert program.node is not None
+    names = [*(name or UNNAMED for name in program.node_names), UNNAMED]
+    node = program.node % len(names)
+    computes = np.flatnonzero(_COMPUTES[program.columns.op])
+    pairs = np.unique(node[computes].astype(np.int64) * program.core_count + core[computes])
+    places: list[tuple[str, int]] = []
+    for pair in map(int, pairs):
+        number, one = divmod(pair, program.core_count)
+        places.append((names[number], one))
+    width: dict[str, int] = {}
+    for name, _ in set(places):
+        width[name] = width.get(name, 0) + 1
+    width.pop(UNNAMED, None)
+    products = np.flatnonzero(program.columns.op == Op.MVMUL)
+    written = np.bincount(node[products], _written(package, core, products), len(names))
+    elements: dict[str, int] = {}
+    for number in np.flatnonzero(written).tolist():
+        elements[names[number]] = elements.get(names[number], 0) + int(written[number])
+    return {
+        "assignment": place_digest(places),
+        "width_of_node": counts(width),
+        "product_elements": counts(elements),
+    }
+
+
+def _written(package: Package, core: npt.NDArray[np.int32], products: I64) -> I64:
+    """Elements that each matrix product computes: the columns of its weights."""
+    start = np.cumsum([0, *map(len, package.program.groups)])
+    columns = np.zeros(int(start[-1]) + 1, np.int64)
+    for number, of_core in enumerate(package.weights.of_group):
+        for group, matrix in enumerate(of_core):
+            if matrix >= 0:
+                columns[start[number] + group] = package.weights.matrices[matrix].shape[1]
+    return columns[start[core[products]] + package.program.columns.b[products]]
+
+
+def _local_bytes(package: Package) -> list[int]:
+    check = StreamCheck(package.program, package.weights, package.memory.size_bytes)
+    for _ in check.addresses():
+        pass
+    return check.local_bytes
+
+
+def _interface(package: Package) -> str:
+    names = ("input", package.inputs), ("output", package.outputs)
+    return "; ".join(
+        sorted(f"{kind} {layout.name} {list(layout.shape)}" for kind, layouts in names for layout in layouts)
+    )
+
+
+def _machine_name(package: Package, precision: Precision | None) -> str:
+    bits = "?"
+    if precision is not None:
+        bits = f"{precision.weight_bits}/{precision.input_bits}/{precision.output_bits}"
+    return f"{package.machine.name} {bits} {package.machine.sha256[:16]}"
+
+
+def _precision(package: Package, weight_bits: int | None) -> Precision | None:
+    """The widths that the streams set; None if they set none, or change them."""
     columns = package.program.columns
-    settings = np.flatnonzero(columns.op == Op.SETBW)
-    if not len(settings):
+    settings, products = columns.op == Op.SETBW, columns.op == Op.MVMUL
+    found = np.unique(np.stack((columns.a[settings], columns.b[settings])), axis=1)
+    weights = np.unique(columns.a[products])
+    if found.shape[1] != 1 or len(weights) > 1:
         return None
-    bits = int(columns.a[settings[0]]), int(columns.b[settings[0]])
-    weights = package.options.get("weight_bits")
-    return Precision(weights if isinstance(weights, int) else 8, *bits)
+    if not len(weights):
+        recorded = package.options.get("weight_bits") if weight_bits is None else weight_bits
+        return Precision(recorded if isinstance(recorded, int) else 8, *found[:, 0].tolist())
+    return Precision(int(weights[0]), *found[:, 0].tolist())

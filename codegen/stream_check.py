@@ -8,7 +8,7 @@ lies in its memory. Hazards with ``rob_size`` above 1 are not checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 
 import numpy as np
@@ -48,19 +48,7 @@ def check_stream(
     Without ``weights`` an ``mvmul`` is taken to read all rows of its arrays; without ``global_memory_bytes`` global
     addresses are only checked to be positive. A rule is checked only when those before it, on which it relies, hold.
     """
-    check = StreamCheck(program, weights, global_memory_bytes, limit)
-    stages: list[Callable[[], Iterable[StreamFault]]] = [
-        check.fields,
-        check.ends,
-        check.groups,
-        check.partners,
-        check.progress,
-        check.addresses,
-    ]
-    for stage in stages:
-        if faults := list(islice(stage(), limit)):
-            return faults
-    return []
+    return StreamCheck(program, weights, global_memory_bytes, limit).run()
 
 
 def require_valid_stream(
@@ -80,6 +68,23 @@ class StreamCheck:
     weights: WeightTable | None = None
     global_memory_bytes: int | None = None
     limit: int = 20
+    local_bytes: list[int] = field(default_factory=list[int], init=False)
+    """How far each core reaches into its local memory, once :meth:`addresses` has looked at all of them."""
+
+    def run(self) -> list[StreamFault]:
+        """The first faults, rule by rule."""
+        stages: list[Callable[[], Iterable[StreamFault]]] = [
+            self.fields,
+            self.ends,
+            self.groups,
+            self.partners,
+            self.progress,
+            self.addresses,
+        ]
+        for stage in stages:
+            if faults := list(islice(stage(), self.limit)):
+                return faults
+        return []
 
     def fields(self) -> Iterable[StreamFault]:
         """Opcodes and operands within their bounds."""
@@ -164,6 +169,7 @@ class StreamCheck:
 
     def addresses(self) -> Iterable[StreamFault]:
         """Every access lies in its memory and begins at an element."""
+        self.local_bytes.clear()
         for core in range(self.program.core_count):
             yield from self._core_addresses(core)
 
@@ -172,6 +178,7 @@ class StreamCheck:
         columns = program.core(core)
         arrays = np.array(program.groups[core], np.int64)
         touched = accesses(columns, register_values(columns), target, group_rows(program, self.weights, core), arrays)
+        self.local_bytes.append(touched.local_bytes)
         local, anywhere = target.local_memory_bytes, np.iinfo(np.int64).max
         shared = anywhere if self.global_memory_bytes is None else self.global_memory_bytes
         for name, part, size in (

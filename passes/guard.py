@@ -154,19 +154,24 @@ class Guard(PassInstrumentation):
         self.warn(f"warning: guard: pass '{run.name}': {found.fault}; {done}")
 
     def examine_result(
-        self, name: str, contract: Contract, module: ModuleOp, look: Callable[[], Survey], seconds: float
+        self,
+        name: str,
+        contract: Callable[[], Contract],
+        module: ModuleOp,
+        look: Callable[[], Survey],
+        seconds: float,
     ) -> None:
         """Judges what was made of the module at the end of the pipeline, which is no module any more, like a pass.
 
-        ``look`` surveys it; a TileError from there is no permission. Raises a GuardError if the contract is broken and
-        the mode is not report: with nothing to go back to, rollback is an error too.
+        ``look`` surveys it; an error there is no permission. Raises a GuardError if the contract is broken and the mode
+        is not report: with nothing to go back to, rollback is an error too.
         """
         mode = self._current()
         if mode is Mode.OFF:
             self.examined.append(Examined(name, mode, None, None, (), "", seconds))
             return
         before = _look(module) if self._last is None else self._last
-        found = _examine(name, contract, mode, before, _attempt(look), seconds)
+        found = _examine(name, contract(), mode, before, _attempt(look), seconds)
         self.examined.append(found)
         if found.fault and mode is not Mode.REPORT:
             raise GuardError(name, found.harm, found.fault)

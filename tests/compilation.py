@@ -10,6 +10,7 @@ import onnx
 import onnxruntime
 from numpy.typing import NDArray
 from tilec.codegen.build import build_package
+from tilec.codegen.guarded import guard_package
 from tilec.codegen.manifest import Origin
 from tilec.codegen.package import Package
 from tilec.codegen.stream_check import check_stream
@@ -58,11 +59,11 @@ def parse_module(text: str) -> ModuleOp:
 
 
 def package_of(module: ModuleOp) -> Package:
-    """The package of a lowered module, its program checked by the stream validator."""
+    """The package of a lowered module, its program checked by the stream validator and guarded."""
     package = build_package(module, Origin("model"), {})
     faults = check_stream(package.program, package.weights, package.memory.size_bytes)
     assert not faults, faults[0]
-    return package
+    return guard_package(Guard(), module, package, 0.0)
 
 
 def compile_model(model: onnx.ModelProto, machine: str = "reference144", options: str = "") -> Package:

@@ -11,9 +11,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..codegen.build import build_package
+from ..codegen.guarded import guard_package
 from ..codegen.manifest import Origin
 from ..codegen.package import Package, write_package
-from ..codegen.stream_check import check_stream
+from ..codegen.stream_check import StreamCheck
 from ..dialects.registry import make_context
 from ..passes.instrumentation import PassInstrumentation
 from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to_tree
@@ -53,11 +54,8 @@ class CompileDriver:
             module, origin = self._read()
             with guard_report(self.guard, options.guard_report):
                 PassManager(passes, self._instrumentations()).run(self.context, module)
-            self.line.say("generating code")
-            with self.timer.phase("Code generation"):
-                package = build_package(module, origin, self.options.manifest(pipeline_text(passes)))
-            with self.timer.phase("Stream check"):
-                _check(package)
+                self.line.say("generating code")
+                package = self._generate(module, origin, pipeline_text(passes))
             self.line.say("writing the package")
             with self.timer.phase("Output"):
                 digest = write_package(package, self.options.output)
@@ -67,6 +65,19 @@ class CompileDriver:
             sys.stderr.write(self.timer.report())
         print_report(CompileReport.of(package, digest, time.perf_counter() - start), self.options)
         return 0
+
+    def _generate(self, module: ModuleOp, origin: Origin, pipeline: str) -> Package:
+        """The package of the lowered module, checked and behind the guard."""
+        with self.timer.phase("Code generation"):
+            start = time.perf_counter()
+            package = build_package(module, origin, self.options.manifest(pipeline))
+            seconds = time.perf_counter() - start
+        with self.timer.phase("Stream check"):
+            local_bytes = _check(package)
+        if self.guard is not None:
+            with self.timer.phase("Guard"):
+                package = guard_package(self.guard, module, package, seconds, local_bytes)
+        return package
 
     def _passes(self) -> tuple[ModulePass, ...]:
         options = self.options
@@ -122,10 +133,15 @@ class CompileDriver:
         return found
 
 
-def _check(package: Package) -> None:
-    """The independent validator's verdict on the finished streams: a fault is an error of the compiler."""
-    faults = check_stream(package.program, package.weights, package.memory.size_bytes, limit=1)
+def _check(package: Package) -> list[int]:
+    """The independent validator's verdict on the finished streams: a fault is an error of the compiler.
+
+    Returns how far each core reaches into its local memory.
+    """
+    check = StreamCheck(package.program, package.weights, package.memory.size_bytes, limit=1)
+    faults = check.run()
     assert not faults, f"the compiler made a bad stream: {faults[0]}"
+    return check.local_bytes
 
 
 def _escaped(text: str) -> str:

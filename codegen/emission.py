@@ -1,0 +1,203 @@
+"""What code generation has to emit for a planned program, counted op by op from the IR alone.
+
+This is the guard's half of the bookkeeping: it shares no code with the expansion, which it is compared with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from ..analysis.proxies import UNNAMED
+from ..dialects import pim
+from ..dialects.location import node_name
+from ..dialects.tile import ArrayAttr
+from ..lowering.event_order import PROLOGUE, Phase, event_key
+from ..lowering.instruction_chains import chains_of
+from ..lowering.lane_cost import issue_cycles
+from ..lowering.row_instances import producer_of
+from ..lowering.target import Target, target_of
+from .event_path import EventPath
+from .global_layout import ALIGNMENT
+from .isa import Op
+from .register_use import REGISTER_READS
+
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass
+class Emission:
+    """Counts of everything but scalar instructions, and a bound for those."""
+
+    cores: int
+    kinds: Counter[Op] = field(default_factory=Counter[Op])
+    moved_bytes: Counter[Op] = field(default_factory=Counter[Op])
+    """Of loads, stores, messages and local copies."""
+    places: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    """Nodes and the cores that compute something of them."""
+    global_bytes: int = 0
+    """Inputs, outputs and constants, each on places of its own."""
+
+    def __post_init__(self) -> None:
+        self.path = EventPath(self.cores)
+        self.busy: I64 = np.zeros(self.cores, np.int64)
+        """Cycles of each core, when every instruction executes alone."""
+        self.instructions: I64 = np.zeros(self.cores, np.int64)
+        """Of each core."""
+        self.scalars: I64 = np.zeros(self.cores, np.int64)
+        """Of each core, at most: a load for every register that an instruction reads."""
+
+    def add(self, op: Op, core: I64, cycles: npt.ArrayLike, size: int = 0) -> I64:
+        """An instruction on each ``core``, of ``cycles``, that moves ``size`` bytes. Returns the cycles of each."""
+        self.kinds[op] += len(core)
+        self.moved_bytes[op] += len(core) * size
+        spent = np.broadcast_to(np.asarray(cycles, np.int64), core.shape)
+        self.spend(core, spent, 1, len(REGISTER_READS[op]))
+        return spent
+
+    def add_alone(self, op: Op, core: I64, key: npt.ArrayLike, cycles: npt.ArrayLike, size: int = 0) -> None:
+        """The same of an instruction that needs no partner, and has its place in the order of events."""
+        self.path.add(core, key, self.add(op, core, cycles, size))
+
+    def spend(self, core: I64, cycles: I64, instructions: int, scalars: int) -> None:
+        """What is done on each ``core``, in numbers."""
+        here = np.bincount(core, minlength=self.cores)
+        self.busy += np.bincount(core, cycles, self.cores).astype(np.int64)
+        self.instructions += here * instructions
+        self.scalars += here * scalars
+
+
+def emission_of(module: ModuleOp) -> Emission:
+    """What the module's `pim.program` comes to. It has addresses: a package was made of it."""
+    target = target_of(module)
+    program = next(op for op in module.body.block.ops if isinstance(op, pim.ProgramOp))
+    found = Emission(target.machine.core_count)
+    known: dict[object, int] = {}
+    constants: set[ArrayAttr] = set()
+    held: dict[tuple[int, int], list[I64]] = {}
+    for op in program.body.block.ops:
+        match op:
+            case pim.InputOp():
+                found.global_bytes += _place(op.result, target)
+            case pim.ConstantOp():
+                constants.add(op.value)
+            case pim.RowsOp() if any(op.pads) and op.rings is not None:
+                core, _, size, first = op.rings.array.T
+                key = event_key(first // len(Phase), Phase.FILL)
+                found.add_alone(Op.LLDI, core, key, target.machine.fill_cycles(size))
+            case pim.ConstantRowsOp():
+                _note_constant(held, op, target)
+            case pim.LoadOp():
+                _, core, step = op.rows.array.T
+                size = _row_bytes(op.source, target)
+                key = event_key(step, Phase.LOAD)
+                found.add_alone(Op.LD, core, key, target.machine.load_cycles(core, size), size)
+            case pim.TransferOp():
+                _transfer(found, op, target)
+            case pim.OutputOp():
+                _store(found, op, target)
+            case pim.CoreBatchOp():
+                _batch(found, op, target, known)
+            case _:
+                pass
+    if program.zeros is not None:
+        core, _, size = program.zeros.array.T
+        found.add_alone(Op.LLDI, core, PROLOGUE, target.machine.fill_cycles(size))
+    for (size, total), cores in held.items():
+        _constants(found, size, total, np.concatenate(cores), target)
+    found.global_bytes += sum(_aligned(_stored(value) * target.element_bytes) for value in constants)
+    return found
+
+
+def _batch(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[object, int]) -> None:
+    """All lanes issue the same. ``known`` holds cycles of one instruction by all that they depend on."""
+    lanes, cores = op.lane_count, op.lane_cores
+    names: dict[int, str] = {}
+    cycles: list[I64] = []
+    scalars = 0
+    for chain in chains_of(op.block):
+        costs: list[int] = []
+        for issue in chain:
+            opcode = issue.opcode
+            key = opcode, issue.size, None if issue.matrix is None else pim.shape_of(issue.matrix)
+            if key not in known:
+                known[key] = issue_cycles(issue, target) // issue.count
+            costs.append(known[key])
+            found.kinds[opcode] += lanes * issue.count
+            scalars += issue.count * len(REGISTER_READS[opcode])
+            if opcode is Op.LMV:
+                found.moved_bytes[opcode] += lanes * issue.count * issue.size * target.element_bytes
+            if opcode not in (Op.LMV, Op.LLDI) and id(issue.location) not in names:
+                names[id(issue.location)] = node_name(issue) or UNNAMED
+        cycles.append(np.tile(np.array(costs, np.int64), chain[0].count))
+    spent = np.concatenate([*cycles, np.zeros(0, np.int64)])
+    total = int(spent.sum())
+    begin = np.cumsum(spent) - spent
+    step = op.steps.array.astype(np.int64)[:, None] + begin * op.span.value.data // max(total, 1)
+    found.path.add(cores[:, None], event_key(step, Phase.COMPUTE), spent)
+    found.spend(cores, np.full(lanes, total), len(spent), scalars)
+    found.places.update((name, core) for core in np.unique(cores).tolist() for name in names.values())
+
+
+def _note_constant(held: dict[tuple[int, int], list[I64]], op: pim.ConstantRowsOp, target: Target) -> None:
+    """Adds the cores that have the constant to ``held``, by its bytes in global and in local memory."""
+    assert op.instances is not None
+    assert isinstance(op.source.owner, pim.ConstantOp)
+    size = _stored(op.source.owner.value) * target.element_bytes
+    total = int(np.prod(pim.shape_of(op.result))) * target.element_bytes
+    held.setdefault((size, total), []).append(op.instances.array[:, 0].astype(np.int64))
+
+
+def _constants(found: Emission, size: int, total: int, core: I64, target: Target) -> None:
+    """Constants come as they are stored; then they are repeated, twice as much each time, until they are whole."""
+    found.add_alone(Op.LD, core, PROLOGUE, target.machine.load_cycles(core, size), size)
+    while size < total:
+        part = min(size, total - size)
+        found.add_alone(Op.LMV, core, PROLOGUE, target.machine.copy_cycles(part), part)
+        size += part
+
+
+def _transfer(found: Emission, op: pim.TransferOp, target: Target) -> None:
+    _, source, destination, step = op.messages.array.T
+    size = _row_bytes(op.source, target)
+    sending = found.add(Op.SEND, source, target.machine.send_cycles(source, destination, size), size)
+    receiving = found.add(Op.RECV, destination, target.machine.recv_cycles(source, destination, size), size)
+    found.path.add_messages(event_key(step, Phase.MESSAGE), source, destination, sending, receiving)
+
+
+def _store(found: Emission, op: pim.OutputOp, target: Target) -> None:
+    for value in op.values:
+        rows = value.owner
+        assert isinstance(rows, pim.RowsOp)
+        batch = producer_of(rows)
+        assert batch is not None
+        size = _row_bytes(value, target)
+        core = batch.lane_cores
+        key = event_key(batch.last_steps, Phase.STORE)
+        found.add_alone(Op.ST, core, key, target.machine.store_cycles(core, size), size)
+        found.global_bytes += _place(value, target)
+
+
+def _row_bytes(value: SSAValue, target: Target) -> int:
+    _, columns, channels = pim.shape_of(value)
+    return columns * channels * target.element_bytes
+
+
+def _place(value: SSAValue, target: Target) -> int:
+    return _aligned(int(np.prod(pim.shape_of(value), dtype=np.int64)) * target.element_bytes)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _stored(value: ArrayAttr) -> int:
+    """Elements of a constant in global memory: one number over and over is stored once for a whole place."""
+    elements = value.array.size
+    same = elements > ALIGNMENT and value.array.min() == value.array.max()
+    return ALIGNMENT if same else elements
