@@ -34,7 +34,7 @@ def allocate_layers(
     choices = allocate_for_latency(layers, tails, machine.core_count - left)
     if choices is None:
         # Parts share cores, and arrays are what is short: only the products that take fewest of them.
-        options = [_options(demand.products[:1], machine, precision) for demand in demands]
+        options = [_options(_of_fewest_arrays(demand.products), machine, precision) for demand in demands]
         layers = [_layer(demand, mine) for demand, mine in zip(demands, options, strict=True)]
         choices = _allocate_tightly(layers, machine)
     return [
@@ -69,6 +69,15 @@ def _layer(demand: LayerDemand, options: Sequence[_Option]) -> Layer:
     first = demand.products[0]
     arrays = len(first.slices) * first.group_arrays * first.column_parts
     return Layer(demand.name, demand.rows, arrays, tuple(option.spread for option in options))
+
+
+def _of_fewest_arrays(products: Sequence[Product]) -> list[Product]:
+    """The first product, and those of more windows for which its arrays have room."""
+
+    def arrays(product: Product) -> int:
+        return len(product.slices) * product.group_arrays * product.column_parts
+
+    return [product for product in products if arrays(product) <= arrays(products[0])]
 
 
 def _options(products: Sequence[Product], machine: Machine, precision: Precision) -> list[_Option]:

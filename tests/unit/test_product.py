@@ -6,6 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilec.analysis.machine import EIGHT_BITS, Machine
+from tilec.lowering.allocation import allocate_layers
+from tilec.lowering.onnx_to_spat.context import LayerDemand
 from tilec.lowering.onnx_to_spat.feature import Feature, Segment
 from tilec.lowering.onnx_to_spat.product import Kernel, products
 from xdsl.dialects.builtin import TensorType, f32
@@ -87,3 +89,22 @@ def test_early_layers_take_fewer_products_for_a_row() -> None:
     assert len(by_windows[1].slices) * by_windows[1].columns == 5 * 56
     assert len(by_windows[8].slices) * by_windows[8].columns == 15 * 7
     assert by_windows[8].group_arrays == 4
+
+
+def test_where_arrays_are_short_products_fill_those_that_one_window_takes() -> None:
+    """Of 5 layers on 4 cores: 27 x 6 weights leave room in their array for two windows, 72 x 100 leave none."""
+
+    def demand(name: str, channels: int, outputs: int) -> LayerDemand:
+        value = Block(arg_types=[TensorType(f32, (8, 10, channels))]).args[0]
+        feature = Feature.of([Segment(value, np.arange(channels, dtype=np.int32))], 1, 8, 10)
+        return LayerDemand(name, 8, tuple(products(feature, Kernel((3, 3), output=(8, 8)), outputs, TINY, EIGHT_BITS)))
+
+    demands = [demand("small", 3, 6), *(demand(f"large{n}", 8, 100) for n in range(4))]
+    found = allocate_layers(demands, 0, TINY, EIGHT_BITS, replicate=True)
+    arrays = [
+        next(len(p.slices) * p.group_arrays for p in one.products if p.windows == mapping.windows)
+        for one, mapping in zip(demands, found, strict=True)
+    ]
+    assert arrays == [1] * 5
+    assert found[0].windows > 1
+    assert [mapping.windows for mapping in found[1:]] == [1] * 4
