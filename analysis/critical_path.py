@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from .window import OUTSIDE, RowWindow
+from .window import OUTSIDE, RowWindow, window_rows
 
 Ints = NDArray[np.int64]
 
@@ -43,7 +43,7 @@ def replica_span(batches: Sequence[SpanBatch]) -> int:
 
 def latest_read(finish: Ints, window: RowWindow, lanes: int) -> Ints:
     """When all rows that each lane reads are there."""
-    rows = window.rows_of(np.arange(lanes))
+    rows = window_rows(window, lanes)
     return np.where(rows == OUTSIDE, 0, finish[np.maximum(rows, 0)]).max(axis=1)
 
 

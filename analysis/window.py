@@ -8,6 +8,7 @@ one another. Lane ``(n, y)`` of a batch, that is lane ``n * lanes + y``, reads `
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,3 +80,11 @@ class RowWindow:
         if self.edge == "clamp" and (self.pad_left or self.pad_right):
             found.append("a clamped window has no column padding")
         return found
+
+
+@lru_cache(maxsize=1024)
+def window_rows(window: RowWindow, lanes: int) -> Rows:
+    """:meth:`RowWindow.rows_of` all lanes of a batch, ``[lanes, rows]``; read-only, since it is kept."""
+    rows = window.rows_of(np.arange(lanes))
+    rows.flags.writeable = False
+    return rows

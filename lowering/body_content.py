@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from xdsl.dialects.builtin import IntegerAttr, ShapedType, StringAttr, i64
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation
 
 from ..dialects.spat import BatchOp
 from ..dialects.tile import ArrayAttr
@@ -70,7 +71,8 @@ def body_content(batch: BatchOp) -> BodyContent:
 
 def content_of(block: Block, inputs: int) -> BodyContent:
     """The content of a block whose first ``inputs`` arguments are windows; KeyError if it uses values from outside."""
-    shapes: dict[int, Shape] = {}  # by identity of the type, which the values hold
+    # Types and values are alive while this runs, so that their identities tell them apart.
+    shapes: dict[int, Shape] = {}
 
     def shape(type: Attribute) -> Shape:
         found = shapes.get(id(type))
@@ -79,25 +81,34 @@ def content_of(block: Block, inputs: int) -> BodyContent:
             found = shapes[id(type)] = type.get_shape()
         return found
 
-    numbers: dict[SSAValue, int] = {argument: index for index, argument in enumerate(block.args)}
+    numbers = {id(argument): index for index, argument in enumerate(block.args)}
     arguments = tuple([shape(argument.type) for argument in block.args])
     ops: list[TileOp] = []
-    for op in block.ops:
-        operands = tuple([numbers[operand] for operand in op.operands])
+    for op in block_ops(block):
+        operands = tuple([numbers[id(operand)] for operand in op.operands])
+        properties = tuple([(name, plain(op.properties[name])) for name in _in_order(tuple(op.properties))])
+        found: list[Shape] = []
         for result in op.results:
-            numbers[result] = len(numbers)
-        properties = op.properties
-        names = sorted(properties) if len(properties) > 1 else properties
-        ops.append(
-            TileOp(
-                op.name,
-                operands,
-                tuple([(name, plain(properties[name])) for name in names]),
-                tuple([shape(result.type) for result in op.results]),
-            )
-        )
-    found = tuple(ops)
-    return BodyContent(arguments, inputs, found, hash((arguments, inputs, found)))
+            numbers[id(result)] = len(numbers)
+            found.append(shape(result.type))
+        ops.append(TileOp(op.name, operands, properties, tuple(found)))
+    content = arguments, inputs, tuple(ops)
+    return BodyContent(*content, hash(content))
+
+
+def block_ops(block: Block) -> list[Operation]:
+    """The ops of a block, which its own iterator takes several times as long to go through."""
+    found: list[Operation] = []
+    op = block.first_op
+    while op is not None:
+        found.append(op)
+        op = op.next_op
+    return found
+
+
+@lru_cache(1 << 12)
+def _in_order(names: tuple[str, ...]) -> list[str]:
+    return sorted(names)
 
 
 def plain(attribute: Attribute) -> object:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..codegen.isa import VECTOR_OPS, Op
 from ..dialects import pim
-from ..dialects.spat import BatchOp, VAddOp, ViewOp, VMMOp
-from .body_content import BodyContent, TileOp
+from ..dialects.spat import VAddOp, ViewOp, VMMOp, YieldOp
+from .body_content import BodyContent, TileOp, block_ops
 from .lane_cost import OPCODES, instruction_cycles
 from .spat_to_pim.selector import select
 from .target import Target
@@ -123,7 +123,7 @@ def _repeated_tile_ops(content: BodyContent) -> int:
     for op, number in content.numbered():
         first = number
         if op.shapes and op.operands:
-            key = op.name, tuple([same[operand] for operand in op.operands]), op.properties
+            key = op.name, tuple([same[operand] for operand in op.operands]), op.properties, op.shapes
             repeated += key in known and op.name != ViewOp.name
             first = known.setdefault(key, number)
         same += range(first, first + len(op.shapes))
@@ -134,7 +134,7 @@ def _repeated_tile_ops(content: BodyContent) -> int:
 def partial_sums(content: BodyContent, partial_inputs: tuple[bool, ...]) -> Amounts:
     """Elements of the sums whose two operands are both (sums of) products of slices, unscaled and without bias.
 
-    ``partial_inputs`` says of which inputs this holds: see :func:`is_partial`.
+    ``partial_inputs`` says of which inputs this holds: see :func:`partial_results`.
     """
     partial = {number for number, holds in enumerate(partial_inputs) if holds}
     sums: list[tuple[int, int]] = []
@@ -147,29 +147,23 @@ def partial_sums(content: BodyContent, partial_inputs: tuple[bool, ...]) -> Amou
     return tuple(sums)
 
 
-def is_partial(value: SSAValue) -> bool:
-    """Whether a batch's result is a sum of products of some slices: what a further batch completes.
+@lru_cache(KEPT)
+def partial_results(content: BodyContent) -> tuple[bool, ...]:
+    """Of each result, whether it is a sum of products of some slices: what a further batch completes.
 
-    Looks at the producer only: its result is a product, or a sum of products alone.
+    Looks at this batch only: the result is a product, or a sum of products alone.
     """
-    batch = value.owner
-    if not isinstance(batch, BatchOp):
-        return False
-    assert isinstance(value, OpResult)
-    last = batch.yielded.values[value.index]
-    pending = [last]
-    while pending:
-        owner = pending.pop().owner
-        match owner:
-            case VMMOp():
-                continue
-            case VAddOp():
-                pending += [owner.lhs, owner.rhs]
-            case ViewOp():
-                pending.append(owner.source)
-            case _:
-                return False
-    return True
+    partial: set[int] = set()
+    results: tuple[int, ...] = ()
+    for op, number in content.numbered():
+        if op.name == YieldOp.name:
+            results = op.operands
+        elif op.name == VMMOp.name or (op.name in _SUMS and partial.issuperset(op.operands)):
+            partial.add(number)
+    return tuple([result in partial for result in results])
+
+
+_SUMS = (VAddOp.name, ViewOp.name)
 
 
 # On `pim`
@@ -180,7 +174,7 @@ def instruction_cost(block: Block, on_tensors: bool, target: Target | None) -> B
     counter = _Counter(target)
     products: list[tuple[int, int]] = []
     weights = 0
-    for position, op in enumerate(block.ops):
+    for position, op in enumerate(block_ops(block)):
         if not isinstance(op, pim.IssueOp):
             continue
         properties = op.properties
@@ -219,7 +213,7 @@ def _repeated_issues(block: Block) -> int:
     same: dict[SSAValue, SSAValue] = {}
     known: dict[tuple[SSAValue, ...], list[Operation]] = {}
     repeated = 0
-    for op in block.ops:
+    for op in block_ops(block):
         if not op.results or not op.operands:
             continue
         # Destinations mostly differ, so that there is little to compare.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -12,9 +14,11 @@ from xdsl.ir import Operation
 from ..analysis.proxies import Level, Proxies, Survey
 from ..dialects import pim, spat
 from ..dialects.onnx_base import OnnxOp
+from .body_content import block_ops
 from .proxies_batches import batch_proxies
 from .proxies_onnx import interface_of_onnx, is_computation, onnx_proxies
 from .proxies_opaque import opaque_digest, opaque_names
+from .schedule_span import SpanMemory
 from .target import Target, target_of
 
 
@@ -28,30 +32,62 @@ def proxies(module: ModuleOp, target: Target | None = None) -> Proxies:
 
 def survey(module: ModuleOp, target: Target | None = None) -> Survey:
     """The proxies of ``module`` with what they are made of."""
-    groups = _Groups.of(module)
-    if target is None and "tile.machine" in module.attributes:
-        target = target_of(module)
-    level = groups.level()
-    contributions: dict[str, dict[str, int]] = {}
-    numbers: dict[str, object] = {}
-    if groups.batches:
-        numbers, contributions = batch_proxies(groups.batches, groups.others, level, target)
-        numbers["host_ops"] = sum(map(is_computation, groups.onnx))
-    elif groups.onnx:
-        numbers, contributions = onnx_proxies(groups.onnx)
-    if groups.opaque:
-        contributions["opaque_ops"] = opaque_names(groups.opaque)
-    record = Proxies(
-        level=level,
-        machine=_machine(target),
-        interface=_interface(groups),
-        opaque_ops=len(groups.opaque),
-        opaque_digest=opaque_digest(groups.opaque),
-        ir_ops=groups.op_count,
-        ir_values=groups.value_count,
-        **numbers,  # pyright: ignore[reportArgumentType]
-    )
-    return Survey(record, contributions)
+    return Surveyor().survey(module, target)
+
+
+class Surveyor:
+    """Surveys modules, and of one pipeline those after each pass: a span is computed once for what it follows from."""
+
+    def __init__(self) -> None:
+        self._spans = SpanMemory()
+
+    def survey(self, module: ModuleOp, target: Target | None = None) -> Survey:
+        """The proxies of ``module`` as it is now, with what they are made of."""
+        groups = _Groups.of(module)
+        if target is None and "tile.machine" in module.attributes:
+            target = target_of(module)
+        level = groups.level()
+        contributions: dict[str, dict[str, int]] = {}
+        numbers: dict[str, object] = {}
+        if groups.batches:
+            numbers, contributions = batch_proxies(groups.batches, groups.others, level, target, self._spans)
+            numbers["host_ops"] = sum(map(is_computation, groups.onnx))
+        elif groups.onnx:
+            numbers, contributions = onnx_proxies(groups.onnx)
+        if groups.opaque:
+            contributions["opaque_ops"] = opaque_names(groups.opaque)
+        record = Proxies(
+            level=level,
+            machine=_machine(target),
+            interface=_interface(groups),
+            opaque_ops=len(groups.opaque),
+            opaque_digest=opaque_digest(groups.opaque),
+            ir_ops=groups.op_count,
+            ir_values=groups.value_count,
+            **numbers,  # pyright: ignore[reportArgumentType]
+        )
+        return Survey(record, contributions)
+
+
+class _Kind(Enum):
+    """What the guard makes of an op."""
+
+    ONNX = "onnx"
+    BATCH = "batch"
+    STRUCTURE = "structure"
+    OTHER = "other"
+    OPAQUE = "opaque"
+
+
+@lru_cache(1024)
+def _kind(kind: type[Operation]) -> _Kind:
+    if issubclass(kind, OnnxOp):
+        return _Kind.ONNX
+    if issubclass(kind, spat.BatchOp | pim.CoreBatchOp):
+        return _Kind.BATCH
+    if issubclass(kind, ModuleOp | FuncOp | ReturnOp):
+        return _Kind.STRUCTURE
+    return _Kind.OTHER if kind.name.partition(".")[0] in ("spat", "pim") else _Kind.OPAQUE
 
 
 @dataclass
@@ -70,23 +106,30 @@ class _Groups:
     @staticmethod
     def of(module: ModuleOp) -> _Groups:
         groups = _Groups()
-        for op in _outside_bodies(module):
+        lists: dict[_Kind, list[Any]] = {
+            _Kind.ONNX: groups.onnx,
+            _Kind.BATCH: groups.batches,
+            _Kind.STRUCTURE: groups.structure,
+            _Kind.OTHER: groups.others,
+            _Kind.OPAQUE: groups.opaque,
+        }
+        pending: list[Operation] = [module]
+        while pending:
+            op = pending.pop()
+            kind = _kind(type(op))
+            lists[kind].append(op)
             groups.op_count += 1
-            groups.value_count += len(op.results) + sum(len(b.args) for r in op.regions for b in r.blocks)
-            match op:
-                case OnnxOp():
-                    groups.onnx.append(op)
-                case spat.BatchOp() | pim.CoreBatchOp():
-                    groups.batches.append(op)
-                    for inner in op.block.ops:
-                        groups.op_count += 1
-                        groups.value_count += len(inner.results)
-                case ModuleOp() | FuncOp() | ReturnOp():
-                    groups.structure.append(op)
-                case _ if op.name.partition(".")[0] in ("spat", "pim"):
-                    groups.others.append(op)
-                case _:
-                    groups.opaque.append(op)
+            groups.value_count += len(op.results)
+            inside: list[Operation] = []
+            for region in op.regions:
+                for block in region.blocks:
+                    groups.value_count += len(block.args)
+                    inside += block_ops(block)
+            if kind is _Kind.BATCH:
+                groups.op_count += len(inside)
+                groups.value_count += sum([len(inner.results) for inner in inside])
+            else:
+                pending += reversed(inside)
         return groups
 
     def level(self) -> Level:
@@ -102,17 +145,6 @@ class _Groups:
         if self.onnx:
             return Level.ONNX
         return Level.OPAQUE if self.opaque else Level.EMPTY
-
-
-def _outside_bodies(op: Operation) -> Iterator[Operation]:
-    """The op and all inside it, without the bodies of batches."""
-    yield op
-    if isinstance(op, spat.BatchOp | pim.CoreBatchOp):
-        return
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.ops:
-                yield from _outside_bodies(inner)
 
 
 def _is_scheduled(batch: spat.BatchOp) -> bool:

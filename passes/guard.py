@@ -112,17 +112,19 @@ class Guard(PassInstrumentation):
     _before: Survey | str | None = field(default=None, init=False)
     _last: Survey | str | None = field(default=None, init=False)
     _saved: ModuleOp | None = field(default=None, init=False)
+    _survey: Callable[[ModuleOp], Survey] | None = field(default=None, init=False)
+    """Of the modules of one pipeline, which have much in common."""
     _begin: float = field(default=0.0, init=False)
 
     def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
-        self._override = self._last = None
+        self._override = self._last = self._survey = None
 
     def before_pass(self, run: PassRun) -> None:
         self._before = self._saved = None
         if isinstance(run.one, GuardModePass):
             return
         if self._current() is not Mode.OFF:
-            self._before = _look(run.module) if self._last is None else self._last
+            self._before = self._look(run.module) if self._last is None else self._last
         if self._current() is Mode.ROLLBACK:
             self._saved = run.module.clone()
         self._begin = perf_counter()
@@ -138,7 +140,7 @@ class Guard(PassInstrumentation):
         if mode is Mode.OFF or before is None:
             self.examined.append(Examined(run.name, mode, None, None, (), "", seconds))
             return
-        self._last = _look(run.module)
+        self._last = self._look(run.module)
         found = _examine(run.name, contract_of(run.one), mode, before, self._last, seconds)
         self.examined.append(found)
         if not found.fault:
@@ -170,13 +172,25 @@ class Guard(PassInstrumentation):
         if mode is Mode.OFF:
             self.examined.append(Examined(name, mode, None, None, (), "", seconds))
             return
-        before = _look(module) if self._last is None else self._last
+        before = self._look(module) if self._last is None else self._last
         found = _examine(name, contract(), mode, before, _attempt(look), seconds)
         self.examined.append(found)
         if found.fault and mode is not Mode.REPORT:
             raise GuardError(name, found.harm, found.fault)
         if found.fault:
             self.warn(f"warning: guard: pass '{name}': {found.fault}; reported only")
+
+    def _look(self, module: ModuleOp) -> Survey | str:
+        """The proxies of a module, or why there are none: what cannot be computed is no permission."""
+        if is_opaque(module):
+            return opaque_survey(module)
+        if self._survey is None:
+            # Only now: a tool that works on other dialects need not load numpy.
+            from ..lowering.proxies import Surveyor
+
+            self._survey = Surveyor().survey
+        survey = self._survey
+        return _attempt(lambda: survey(module))
 
     def _current(self) -> Mode:
         return self.mode if self._override is None else self._override[0]
@@ -212,16 +226,6 @@ class GuardedPipeline:
         guard = Guard(self.mode)
         PassManager(tuple(self.passes), (guard, Verifier())).run(context, module)
         return guard.examined
-
-
-def _look(module: ModuleOp) -> Survey | str:
-    """The proxies of a module, or why there are none: what cannot be computed is no permission."""
-    if is_opaque(module):
-        return opaque_survey(module)
-    # Only now: a tool that works on other dialects need not load numpy.
-    from ..lowering.proxies import survey
-
-    return _attempt(lambda: survey(module))
 
 
 def _attempt(look: Callable[[], Survey]) -> Survey | str:

@@ -1,0 +1,207 @@
+"""One form for the compute batches of all levels: lanes, what they read of which batch, and where they run.
+
+From it the proxies come in the same way at every level, so that the numbers of two levels mean the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Block, Operation, SSAValue
+
+from ..analysis.proxies import UNNAMED
+from ..analysis.window import RowWindow, window_rows
+from ..dialects import pim, spat
+from ..dialects.location import node_name
+from ..dialects.spat import WindowAttr, shape_of
+from .body_content import BodyContent, block_ops, body_content
+from .body_costs import Amounts, BodyCost, instruction_cost, partial_results, partial_sums, tile_cost
+from .row_instances import producer_of
+from .target import Target
+
+Ints = NDArray[np.int64]
+AnyBatch = spat.BatchOp | pim.CoreBatchOp
+
+
+@dataclass(eq=False)
+class Tensor:
+    """A distributed tensor, however many values or buffers stand for it."""
+
+    shape: tuple[int, ...]
+    producer: int | None
+    """The batch that computes it; None for one that comes from global memory."""
+    result: int
+    """Which of the batch's results it is."""
+    label: str
+    messages: list[Ints] = field(default_factory=list[Ints])
+    """Tables of row, source, target, step."""
+    loads: list[Ints] = field(default_factory=list[Ints])
+    """Tables of row, core, step."""
+    needs: list[Ints] = field(default_factory=list[Ints])
+    """Tables of row, core."""
+    readers: list[tuple[int, Ints]] = field(default_factory=list[tuple[int, Ints]])
+    """Batches that read it, with the rows of each lane."""
+
+    @property
+    def row_elements(self) -> int:
+        return int(np.prod(self.shape[1:], dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A compute batch."""
+
+    op: AnyBatch
+    cost: BodyCost
+    lanes: int
+    replicas: int
+    cores: Ints | None
+    """Of each lane; None if it is not scheduled."""
+    steps: Ints | None
+    reads: list[tuple[Tensor, RowWindow | None, Ints]]
+    names: list[str]
+    """The nodes that it comes from."""
+    by_node: dict[str, Counter[str]]
+    """Elements of products, and of sums of products of slices, of one lane, by the nodes of these ops."""
+
+    @property
+    def lane_cores(self) -> Ints:
+        assert self.cores is not None, "the batch is scheduled"
+        return self.cores
+
+    @property
+    def lane_steps(self) -> Ints:
+        assert self.steps is not None, "the batch is scheduled"
+        return self.steps
+
+    @property
+    def span_steps(self) -> int:
+        """Steps that a lane extends over."""
+        return self.op.span.value.data
+
+    @cached_property
+    def core_list(self) -> list[int]:
+        """The cores that it runs on, each once."""
+        return sorted(set(self.lane_cores[: self.replicas].tolist()))
+
+
+class BatchProgram:
+    """The batches of a module and the tensors between them."""
+
+    def __init__(self, ops: Sequence[AnyBatch], others: Sequence[Operation], target: Target | None) -> None:
+        self.others = others
+        self.target = target
+        self.values: dict[SSAValue, Tensor] = {}
+        """The tensor that each value or buffer stands for."""
+        self._names: dict[int, str] = {}
+        self._labels = [self._name(op) for op in ops]
+        self._name_tensors(ops)
+        self._contents = [body_content(op) if isinstance(op, spat.BatchOp) else None for op in ops]
+        self.batches = [self._batch(index, op) for index, op in enumerate(ops)]
+        self._collect_tables()
+        self.tensors = list(dict.fromkeys(self.values.values()))
+        self.scheduled = all(batch.cores is not None for batch in self.batches)
+
+    def _name_tensors(self, ops: Sequence[AnyBatch]) -> None:
+        index: dict[Operation, int] = {op: position for position, op in enumerate(ops)}
+        for op, position in index.items():
+            for number, value in enumerate(op.results):
+                self.values[value] = Tensor(shape_of(value), position, number, self._labels[position])
+        for op in self.others:
+            match op:
+                case spat.InputOp() | pim.InputOp():
+                    self.values[op.result] = Tensor(shape_of(op.result), None, 0, op.input_name.data)
+                case pim.RowsOp():
+                    batch = producer_of(op)
+                    position = None if batch is None else index[batch]
+                    label = UNNAMED if position is None else self._labels[position]
+                    self.values[op.result] = Tensor(shape_of(op.result), position, 0, label)
+                case _:
+                    pass
+        # The values that stand for a tensor after it has travelled. Their sources may follow one another.
+        for op in self.others:
+            match op:
+                case spat.DeferredCommunicationOp() | spat.ChannelReceiveOp():
+                    self.values[op.result] = self.values[op.source]
+                case pim.LoadOp() | pim.TransferOp() if op.result is not None:
+                    self.values[op.result] = self.values[op.source]
+                case _:
+                    pass
+
+    def _batch(self, index: int, op: AnyBatch) -> Batch:
+        lanes = op.lane_count
+        reads: list[tuple[Tensor, RowWindow | None, Ints]] = []
+        inputs = list(op.inputs)
+        for position, (value, window) in enumerate(zip(inputs, op.windows, strict=True)):
+            tensor = self.values.get(value)
+            if tensor is None:
+                continue  # a stack of constants
+            if isinstance(window, WindowAttr):
+                rows = window_rows(window.data, lanes)
+                reads.append((tensor, window.data, rows))
+            else:
+                assert isinstance(op, pim.CoreBatchOp)
+                rows = op.input_rows(position)
+                reads.append((tensor, None, rows))
+            tensor.readers.append((index, rows))
+        cores = steps = None
+        if isinstance(op, pim.CoreBatchOp | spat.ScheduledComputeBatchOp):
+            cores, steps = op.cores.array, op.steps.array.astype(np.int64)
+        elif isinstance(op, spat.ComputeBatchOp) and op.cores is not None and op.steps is not None:
+            cores, steps = op.cores.array, op.steps.array.astype(np.int64)
+        replicas = op.replica_count
+        of_lane = None if cores is None else cores.astype(np.int64)[np.arange(lanes) % replicas]
+        cost, by_node = self._costs(op, self._contents[index], inputs)
+        return Batch(op, cost, lanes, replicas, of_lane, steps, reads, self._labels[index].split("+"), by_node)
+
+    def _costs(
+        self, op: AnyBatch, content: BodyContent | None, inputs: Sequence[SSAValue]
+    ) -> tuple[BodyCost, dict[str, Counter[str]]]:
+        sums: Amounts = ()
+        if content is None:
+            cost = instruction_cost(op.block, bool(op.results), self.target)
+        else:
+            cost = tile_cost(content, self.target)
+            sums = partial_sums(content, tuple([self._is_partial(value) for value in inputs]))
+        return cost, self._by_node(op.block, {"product_elements": cost.product_elements, "partial_sums": sums})
+
+    def _is_partial(self, value: SSAValue) -> bool:
+        """Whether an input is a sum of products of some slices, on whatever way it came."""
+        tensor = self.values.get(value)
+        content = None if tensor is None or tensor.producer is None else self._contents[tensor.producer]
+        return tensor is not None and content is not None and partial_results(content)[tensor.result]
+
+    def _by_node(self, block: Block, amounts: dict[str, Amounts]) -> dict[str, Counter[str]]:
+        """Numbers of a body's ops, added up by the node that the op comes from."""
+        found = {name: Counter[str]() for name in amounts}
+        ops = block_ops(block) if any(amounts.values()) else []
+        for name, numbers in amounts.items():
+            for position, number in numbers:
+                found[name][self._name(ops[position])] += number
+        return found
+
+    def _name(self, op: Operation) -> str:
+        """The node that an op comes from; ops share locations, which they hold while the program is looked at."""
+        name = self._names.get(id(op.location))
+        if name is None:
+            name = self._names[id(op.location)] = node_name(op) or UNNAMED
+        return name
+
+    def _collect_tables(self) -> None:
+        for op in self.others:
+            match op:
+                case spat.DeferredCommunicationOp():
+                    self.values[op.source].needs.append(op.needs.array)
+                case spat.ChannelSendOp() | pim.TransferOp():
+                    self.values[op.source].messages.append(op.messages.array)
+                case pim.LoadOp():
+                    loaded = op.result if op.dest is None else op.dest
+                    assert loaded is not None
+                    self.values[loaded].loads.append(op.rows.array)
+                case _:
+                    pass

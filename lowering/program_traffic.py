@@ -1,0 +1,183 @@
+"""What travels between the cores of a scheduled program, and to and from global memory."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
+
+from ..analysis.machine import Machine
+from ..analysis.proxies import Level
+from ..analysis.window import OUTSIDE
+from ..dialects import pim, spat
+from ..dialects.spat import shape_of
+from .batch_program import Batch, BatchProgram, Tensor
+from .schedule_span import LaneRun, Moves, ScheduledLanes
+
+Ints = NDArray[np.int64]
+
+_NEVER = np.iinfo(np.int64).max
+
+
+class Traffic:
+    """Messages and loads of every tensor; where the program has not decided them yet, those that are needed."""
+
+    def __init__(self, program: BatchProgram, level: Level) -> None:
+        self._program = program
+        self._level = level
+
+    @cached_property
+    def messages(self) -> list[tuple[Tensor, Ints]]:
+        """Of computed tensors, [n, 4] of row, source, target, step (-1 while it is not decided)."""
+        found: list[tuple[Tensor, Ints]] = []
+        for tensor in self._tensors:
+            if tensor.messages:
+                found.append((tensor, np.concatenate(tensor.messages)))
+            elif tensor.producer is not None and self._level is Level.SCHEDULED:
+                pairs = self._needed(tensor)
+                home = self._program.batches[tensor.producer].lane_cores[pairs[:, 0]]
+                found.append((tensor, np.stack((pairs[:, 0], home, pairs[:, 1], np.full(len(pairs), -1)), axis=1)))
+        return found
+
+    @cached_property
+    def loads(self) -> list[tuple[Tensor, Ints]]:
+        """Of tensors in global memory, [n, 3] of row, core, step (of the first read while it is not decided)."""
+        found: list[tuple[Tensor, Ints]] = []
+        for tensor in self._tensors:
+            if tensor.loads:
+                found.append((tensor, np.concatenate(tensor.loads)))
+            elif tensor.producer is None and self._level is Level.SCHEDULED:
+                pairs = self._needed(tensor)
+                found.append((tensor, np.column_stack((pairs, self._first_reads(tensor, pairs)))))
+        return found
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it is known when each message is sent."""
+        return not any((table[:, 3] < 0).any() for _, table in self.messages)
+
+    def constant_loads(self) -> tuple[int, int]:
+        """Constants that cores load: how many, and their elements. Each core loads each content once."""
+        held: dict[tuple[int, int, int], set[int]] = {}
+        for batch in self._program.batches:
+            for constant in _loaded_constants(batch):
+                held.setdefault(constant, set()).update(batch.core_list)
+        return sum(map(len, held.values())), sum(size * len(cores) for (_, _, size), cores in held.items())
+
+    def scheduled_lanes(self) -> ScheduledLanes:
+        """The lanes as the critical path sees them; tensors have the same numbers at every level."""
+        number, batches = self._number, self._program.batches
+        first = {tensor.producer: index for tensor, index in reversed(number.items()) if tensor.producer is not None}
+        runs = [
+            LaneRun(
+                batch.lane_cores,
+                batch.lane_steps,
+                batch.span_steps,
+                batch.cost.cycles or 0,
+                tuple([(number[tensor], rows) for tensor, _, rows in batch.reads]),
+                first.get(index, -1),
+            )
+            for index, batch in enumerate(batches)
+        ]
+        return ScheduledLanes(
+            tuple([tensor.shape[0] for tensor in number]),
+            tuple([tensor.producer is not None for tensor in number]),
+            runs,
+        )
+
+    def moves(self, element_bytes: int) -> list[Moves]:
+        """All that travels, tensor by tensor, in order of steps: a level may list it in another order."""
+        loads = {tensor: table[np.argsort(table[:, 2], kind="stable")] for tensor, table in self.loads}
+        messages = {tensor: table[np.argsort(table[:, 3], kind="stable")] for tensor, table in self.messages}
+        return [
+            Moves(
+                index,
+                tensor.row_elements * element_bytes,
+                loads.get(tensor, np.zeros((0, 3), np.int64)),
+                messages.get(tensor, np.zeros((0, 4), np.int64)),
+            )
+            for tensor, index in self._number.items()
+        ]
+
+    def byte_hops(self, machine: Machine, element_bytes: int) -> list[tuple[Tensor, int]]:
+        """Of each tensor that is sent, bytes times the distance that they go."""
+        return [
+            (tensor, element_bytes * tensor.row_elements * int(machine.hops[table[:, 1], table[:, 2]].sum()))
+            for tensor, table in self.messages
+        ]
+
+    # What is needed
+
+    def _needed(self, tensor: Tensor) -> Ints:
+        """Lines of row and core, sorted: who reads what it has not computed itself, or is said to need it."""
+        found = [table[:, 0].astype(np.int64) * _CORES + table[:, 1] for table in tensor.needs]
+        for reader, rows in tensor.readers:
+            pairs = rows * _CORES + self._program.batches[reader].lane_cores[:, None]
+            found.append(pairs[rows != OUTSIDE])
+        pairs = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+        row, core = np.divmod(pairs, _CORES)
+        if tensor.producer is not None:
+            away = core != self._program.batches[tensor.producer].lane_cores[row]
+            row, core = row[away], core[away]
+        return np.stack((row, core), axis=1)
+
+    def _first_reads(self, tensor: Tensor, pairs: Ints) -> Ints:
+        """The step at which each core first reads each row; 0 if it never does."""
+        first = np.full((tensor.shape[0], int(pairs[:, 1].max(initial=0)) + 1), _NEVER)
+        for reader, rows in tensor.readers:
+            batch = self._program.batches[reader]
+            inside = rows != OUTSIDE
+            core = np.broadcast_to(batch.lane_cores[:, None], rows.shape)[inside]
+            step = np.broadcast_to(batch.lane_steps[:, None], rows.shape)[inside]
+            mine = core < first.shape[1]
+            np.minimum.at(first, (rows[inside][mine], core[mine]), step[mine])
+        found = first[pairs[:, 0], pairs[:, 1]]
+        return np.where(found == _NEVER, 0, found)
+
+    @property
+    def _tensors(self) -> list[Tensor]:
+        return self._program.tensors
+
+    @cached_property
+    def _number(self) -> dict[Tensor, int]:
+        """Tensors numbered by who computes them; after those the others, by who reads them first."""
+        used = [tensor for tensor in self._tensors if tensor.readers or tensor.loads or tensor.producer is not None]
+        last = len(self._program.batches)
+
+        def place(tensor: Tensor) -> tuple[int, int, int]:
+            if tensor.producer is not None:
+                return 0, tensor.producer, tensor.result
+            return 1, min((reader for reader, _ in tensor.readers), default=last), 0
+
+        return {tensor: index for index, tensor in enumerate(sorted(used, key=place))}
+
+
+_CORES = 1 << 24
+"""More than there are cores."""
+
+
+def _loaded_constants(batch: Batch) -> list[tuple[int, int, int]]:
+    """Identity, columns and elements of what each core of the batch loads for vector instructions."""
+    op = batch.op
+    if isinstance(op, spat.BatchOp):
+        weights = list(op.weights)
+        found = [
+            (id(op) if index is None else _identity(weights[index]), columns, size)
+            for index, columns, size in batch.cost.constants
+        ]
+        return found + [(_identity(weights[index]), 0, size) for index, size in batch.cost.stacks]
+    loaded: list[tuple[int, int, int]] = []
+    for value in (*op.constants, *op.inputs):
+        source = value.owner.source if isinstance(value.owner, pim.ConstantRowsOp) else value
+        if isinstance(source.owner, pim.ConstantOp):
+            shape = shape_of(source)
+            stack = len(shape) == 3
+            loaded.append((_identity(source), 0 if stack else shape[0], int(np.prod(shape))))
+    return loaded
+
+
+def _identity(value: SSAValue) -> int:
+    owner = value.owner
+    return id(owner.value.data) if isinstance(owner, spat.ConstantOp | pim.ConstantOp) else 0

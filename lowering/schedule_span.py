@@ -1,0 +1,162 @@
+"""The critical path of a scheduled program, from all that it depends on, as arrays.
+
+What a program's cores execute when, and what travels, is the same after most passes as before them. A span is therefore
+kept under a digest of everything that it follows from (:class:`SpanMemory`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.critical_path import PLACES, Events, core_span, cut_lanes
+from ..analysis.machine import Machine
+from ..analysis.window import OUTSIDE
+from .event_order import Phase, event_key
+
+Ints = NDArray[np.int64]
+
+_NOTHING = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class LaneRun:
+    """The lanes of one batch."""
+
+    cores: Ints
+    steps: Ints
+    span: int
+    """Steps that a lane extends over."""
+    cycles: int
+    reads: tuple[tuple[int, Ints], ...]
+    """Tensors by number, with the rows that each lane reads, `[lanes, rows]`; OUTSIDE for a row of zeros."""
+    makes: int
+    """The tensor whose rows the lanes compute, one each; -1 for none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """What of one tensor travels."""
+
+    tensor: int
+    row_bytes: int
+    loads: Ints
+    """`[n, 3]` of row, core, step."""
+    messages: Ints
+    """`[n, 4]` of row, source, target, step."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScheduledLanes:
+    """A scheduled program."""
+
+    rows: tuple[int, ...]
+    """Of each tensor."""
+    computed: tuple[bool, ...]
+    """Of each tensor, whether lanes make it."""
+    runs: Sequence[LaneRun]
+
+    def span_cycles(self) -> int:
+        """Transfers take no time."""
+        return core_span(Events.join(self._lane_events(_NOTHING)), shared=True)
+
+    def makespan_cycles(self, moves: Sequence[Moves], machine: Machine) -> int:
+        """With messages and loads, all of which have steps."""
+        events = self._move_events(moves, machine)
+        ends = [_places(found) for found in events if len(found.key)]
+        interrupts = np.unique(np.concatenate(ends)) if ends else _NOTHING
+        return core_span(Events.join([*events, *self._lane_events(interrupts)]))
+
+    def digest(self, moves: Sequence[Moves] = (), machine: Machine | None = None) -> bytes:
+        """A hash of everything that spans follow from."""
+        state = hashlib.blake2b(digest_size=32)
+
+        def add(facts: tuple[object, ...], *tables: Ints) -> None:
+            state.update(repr((facts, [(table.dtype.str, table.shape) for table in tables])).encode())
+            for table in tables:
+                state.update(table.tobytes())
+
+        add((self.rows, self.computed, None if machine is None else machine.digest()))
+        for run in self.runs:
+            tensors = [tensor for tensor, _ in run.reads]
+            add((run.span, run.cycles, run.makes, tensors), run.cores, run.steps, *(rows for _, rows in run.reads))
+        for one in moves:
+            add((one.tensor, one.row_bytes), one.loads, one.messages)
+        return state.digest()
+
+    @property
+    def _first_row(self) -> Ints:
+        """Rows numbered through all tensors: the number of each one's first."""
+        return np.cumsum([0, *self.rows])
+
+    def _move_events(self, moves: Sequence[Moves], machine: Machine) -> list[Events]:
+        """Loads, then messages. Loads go through one port, which is a partner that every load has to wait for."""
+        loads: list[Events] = []
+        messages: list[Events] = []
+        for one in moves:
+            first = self._first_row[one.tensor]
+            if len(table := one.loads):
+                cycles = machine.load_cycles(table[:, 1], one.row_bytes)
+                port = np.full(len(table), machine.core_count)
+                key = event_key(table[:, 2], Phase.LOAD)
+                none = np.zeros(len(table), np.int64)
+                loads.append(Events(key, port, table[:, 1], cycles, cycles, first + table[:, 0], _NOTHING, none))
+            if len(table := one.messages):
+                send = machine.send_cycles(table[:, 1], table[:, 2], one.row_bytes)
+                receive = machine.recv_cycles(table[:, 1], table[:, 2], one.row_bytes)
+                makes = first + table[:, 0]
+                key = event_key(table[:, 3], Phase.MESSAGE)
+                ones = np.ones(len(table), np.int64)
+                messages.append(Events(key, table[:, 1], table[:, 2], send, receive, makes, makes, ones))
+        return loads + messages
+
+    def _lane_events(self, interrupts: Ints) -> list[Events]:
+        """Lanes, cut where messages come between their instructions."""
+        first_row = self._first_row
+        found: list[Events] = []
+        for run in self.runs:
+            lanes = len(run.cores)
+            read = [
+                np.where(rows == OUTSIDE, -1, rows + first_row[tensor])
+                for tensor, rows in run.reads
+                if self.computed[tensor] or len(interrupts)
+            ]
+            joined = np.concatenate(read, axis=1) if read else np.zeros((lanes, 0), np.int64)
+            pieces = cut_lanes(run.cores, run.steps, run.span, run.cycles, interrupts)
+            core = run.cores[pieces.lane]
+            alone = np.full(len(core), -1)
+            makes = alone if run.makes < 0 else np.where(pieces.is_last, pieces.lane + first_row[run.makes], -1)
+            inside = joined >= 0
+            count = np.where(pieces.is_first, inside.sum(axis=1)[pieces.lane], 0)
+            key = event_key(pieces.start, Phase.COMPUTE)
+            found.append(Events(key, core, alone, pieces.cycles, pieces.cycles, makes, joined[inside], count))
+        return found
+
+
+def _places(events: Events) -> Ints:
+    """Cores and steps of moves, as one number, for both cores. Loads come before the lane that reads them."""
+    step = events.key // len(Phase)
+    messages = events.need_counts > 0
+    ends = (events.core[messages], events.partner[messages])
+    return np.concatenate([core * PLACES + step[messages] for core in ends])
+
+
+@dataclass
+class SpanMemory:
+    """Spans by the digest of what they follow from: the last few."""
+
+    limit: int = 8
+    _known: dict[tuple[str, bytes], int] = field(default_factory=dict[tuple[str, bytes], int])
+
+    def get(self, kind: str, digest: bytes, compute: Callable[[], int]) -> int:
+        """The number of this kind for this digest."""
+        key = kind, digest
+        if key not in self._known:
+            self._known[key] = compute()
+            if len(self._known) > self.limit:
+                del self._known[next(iter(self._known))]
+        return self._known[key]
