@@ -25,9 +25,6 @@ from .emission import Emission, emission_of
 from .isa import Op
 from .package_proxies import core_name, place_digest
 
-NAME = "pim-codegen"
-"""What the guard calls code generation."""
-
 _SAME = (
     *("machine", "interface", "opaque_ops", "product_elements", "mvm_count", "vector_count", "host_ops"),
     *("sends", "send_bytes", "receives", "receive_bytes", "byte_hops", "weight_elements"),

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.proxies import Proxies, Survey
+from ..analysis.stages import CODE_GENERATION, INPUT, stage_names
 from ..lowering.target import target_of
 from ..passes.guard import Examined, Guard
 from ..passes.guard_mode import Mode
-from .contract import NAME, code_generation_contract
+from .contract import code_generation_contract
 from .package import Package
 from .package_proxies import package_proxies
 
 FORMAT = "tile-proxies 1"
 PROXIES_FILE = "proxies.json"
 """The file of a package's `report/` that holds the record."""
-
-INPUT = "input"
-PACKAGE = "package"
-"""The names of what no pass has made yet, and of what code generation makes, among the stages of a build."""
 
 
 def guard_package(
@@ -40,7 +36,7 @@ def guard_package(
         bits = target.precision.weight_bits
         return Survey(package_proxies(package, target.machine, weight_bits=bits, local_bytes=local_bytes))
 
-    guard.examine_result(NAME, lambda: code_generation_contract(module), module, look, seconds)
+    guard.examine_result(CODE_GENERATION, lambda: code_generation_contract(module), module, look, seconds)
     stages = stage_records(guard.examined)
     if not stages:
         return package
@@ -61,21 +57,3 @@ def stage_records(examined: Iterable[Examined]) -> dict[str, Proxies]:
         undone = one.fault and one.mode is Mode.ROLLBACK
         found[name(one.name)] = one.before.proxies if undone else one.after.proxies
     return found
-
-
-def stage_names() -> Callable[[str], str]:
-    """Names for the stages of one build: a pass that runs again is numbered, and code generation makes the package."""
-    times: dict[str, int] = {}
-
-    def name_of(one: str) -> str:
-        times[one] = times.get(one, 0) + 1
-        name = PACKAGE if one == NAME else one
-        return name if times[one] == 1 else f"{name} #{times[one]}"
-
-    return name_of
-
-
-def read_stages(content: Mapping[str, object]) -> dict[str, Proxies]:
-    """The records of a file with this format. Anything else is an AttributeError, KeyError, TypeError or ValueError."""
-    stages = cast("Mapping[str, Mapping[str, Any]]", content["stages"])
-    return {name: Proxies.from_json(record) for name, record in stages.items()}

@@ -15,7 +15,7 @@ from tilec.lowering.onnx_importer import import_onnx
 from tilec.passes.guard import Guard
 from tilec.passes.manager import PassManager
 from tilec.passes.pipeline import build_pipeline
-from tilec.tools.report_driver import difference, is_regression
+from tilec.tools.report_diff import difference, is_regression
 from tilec.tools.report_records import Records, read_records
 
 FOLDER = Path(__file__).parent / "data" / "proxies"

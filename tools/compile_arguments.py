@@ -47,13 +47,14 @@ class CompileOptions:
     replicate: bool
     dims: tuple[tuple[str, int], ...]
     pipeline: str | None
+    guard: str
 
     # These do not.
     output: Path
     resources: tuple[Path, ...]
     verify_each: bool
-    guard: str
     guard_report: Path | None
+    build_report: Path | None
     print_ir_tree_dir: Path | None
     timing: bool
     pass_statistics: bool
@@ -71,6 +72,8 @@ class CompileOptions:
             content.update(weight_bits=self.weight_bits, activation_bits=self.activation_bits, replicate=self.replicate)
         else:
             content["pipeline"] = pipeline
+        if self.guard == "off":
+            content["guard"] = self.guard  # the package's report then lacks the proxies
         if self.dims:
             content["dims"] = {name: extent for name, extent in sorted(self.dims)}
         return content
@@ -134,6 +137,9 @@ def _parser() -> CommandLine:
     add("--verify-each", action="store_true", default=True, help="verify the module after each pass (the default)")
     add("--no-verify-each", action="store_false", dest="verify_each", help="do not")
     add_guard_options(parser)
+    add("--build-report", type=Path, metavar="FILE.json",
+        help="write what the compiler took, in time and memory, and the proxies of every stage to FILE, for "
+        "tile-report diff")  # fmt: skip
     add("--print-ir-tree-dir", type=Path, metavar="DIR", help="write the module after each pass to a file in DIR")
     add("--timing", action="store_true", help="report the time of each pass and of code generation")
     add("--pass-statistics", action="store_true", help="report what the passes counted")

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..codegen.build import build_package
-from ..codegen.guarded import guard_package
+from ..codegen.guarded import guard_package, stage_records
 from ..codegen.manifest import Origin
 from ..codegen.package import Package, write_package
 from ..codegen.stream_check import StreamCheck
@@ -26,6 +26,7 @@ from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
 from ..passes.timing import PassTimer, TimedInstrumentation, Timer
 from ..support.diagnostics import TileError
+from .build_report import write_build_report
 from .compile_arguments import CompileOptions
 from .compile_report import CompileReport, print_report
 from .guard_report import guard_report, make_guard
@@ -59,6 +60,10 @@ class CompileDriver:
             self.line.say("writing the package")
             with self.timer.phase("Output"):
                 digest = write_package(package, self.options.output)
+        if options.build_report is not None:
+            stages = {} if self.guard is None else stage_records(self.guard.examined)
+            wall_seconds = time.perf_counter() - start
+            write_build_report(options.build_report, package, digest, stages, wall_seconds, self.timer.seconds)
         if self.options.pass_statistics:
             sys.stderr.write(self.statistics.report())
         if self.options.timing:
@@ -128,7 +133,7 @@ class CompileDriver:
             found.append(Verifier())
         if options.verbose:
             found.append(Progress(sys.stderr.write))
-        if options.timing:
+        if options.timing or options.build_report is not None:
             found.append(PassTimer(self.timer))
         return found
 

@@ -6,23 +6,30 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..support.diagnostics import TileError
 from .command_line import CommandLine, VersionAction
 
 DESCRIPTION = """\
-Shows the runtime proxies of a package or a guard report, or compares two of the same model.
+Shows what a compiled program costs and how parallel it is, or compares two builds of one model.
 """
 
 EPILOG = """\
 examples:
-  tile-compile model.onnx -o old/ --guard-report old.json
-  tile-report show old.json                       the proxies after each pass
-  tile-report show old/                           those of the package
-  tile-report diff old.json new.json              exit code 1 if a proxy is worse
+  tile-report show out/                          what the program comes to
+  tile-report show out/ --idle                   why its cores are idle, by the clock
+  tile-report show build.json                    what each pass made of it
+  tile-report diff old/ new/                     exit code 1 if any proxy is worse
+  tile-report diff old/ new/ --check --model model.onnx --builds old.json new.json
+                                                 with numerical validation, compiler time and memory
 
-Results go to stdout. Exit codes: 0 success, 1 an error in the input or a proxy that is worse, 70 an error in tile.
+PATH is a package, or a file that --build-report or --guard-report of tile-compile wrote. Results go to stdout. Exit
+codes: 0 success, 1 an error in the input or something that is worse, 70 an error in tile.
 """
+
+_SECONDS = 50.0
+_BYTES = 10.0
 
 
 @dataclass(frozen=True)
@@ -32,28 +39,104 @@ class ReportOptions:
     command: str
     paths: tuple[Path, ...]
     machine: str | None
+    clock: bool
+    idle: bool
+    builds: tuple[Path, Path] | None
+    checks: tuple[Path, Path] | None
+    check: bool
+    model: Path | None
+    seed: int
+    tolerance: float
+    max_slowdown: float
+    max_growth: float
+    without: tuple[str, ...]
+    complete: bool
     all: bool
     json: bool
 
 
+_DIFF_ONLY: dict[str, Any] = {
+    "builds": None,
+    "checks": None,
+    "check": False,
+    "model": None,
+    "max_slowdown": _SECONDS,
+    "max_growth": _BYTES,
+    "without": (),
+    "complete": False,
+}
+"""Options of `diff` alone, and their values when they are not given."""
+
+
 def parse_arguments(arguments: Sequence[str]) -> ReportOptions:
     """Reads the command line. A TileError if it is wrong; SystemExit after `--help`."""
+    given = _parser().parse(arguments)
+    given.paths, given.without = tuple(given.paths), tuple(given.without)
+    for name in ("builds", "checks"):
+        if getattr(given, name) is not None:
+            setattr(given, name, tuple(getattr(given, name)))
+    options = ReportOptions(**vars(given))
+    wanted = 2 if options.command == "diff" else 1
+    if len(options.paths) != wanted:
+        raise TileError(
+            "tile-report", f"{options.command} takes {wanted} of PATH, {len(options.paths)} given", "see --help"
+        )
+    if options.command == "show":
+        for name, usual in _DIFF_ONLY.items():
+            if getattr(options, name) != usual:
+                raise TileError(f"--{name.replace('_', '-')}", "is only used with diff", "remove it")
+    elif options.idle:
+        raise TileError("--idle", "is only used with show", "remove it")
+    if options.model is not None and not options.check:
+        raise TileError("--model", "is only used with --check", "add --check")
+    if options.check and options.checks is not None:
+        raise TileError("--checks", "and --check exclude each other", "remove one")
+    return options
+
+
+def _parser() -> CommandLine:
     parser = CommandLine("tile-report", DESCRIPTION)
     parser.epilog = EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
-    add("command", choices=("show", "diff"), help="show one, or compare two")
-    add("paths", nargs="+", type=Path, metavar="PATH", help="a package, or the JSON file of --guard-report")
-    add(
-        "--machine", metavar="NAME|FILE.json", help="the machine of a package, for cycles (default: preset by its name)"
-    )
-    add("--all", action="store_true", help="also fields that are equal")
+    add("command", choices=("show", "diff"), help="show one, or compare two: before, after")
+    add("paths", nargs="+", type=Path, metavar="PATH", help="a package or a report")
+    add("--machine", metavar="NAME|FILE.json", help="the machine of the packages (default: the preset of its name)")
+    add("--no-clock", dest="clock", action="store_false", help="do not time packages with the clock")
+    add("--all", action="store_true", help="show: the proxies after every pass; diff: also fields that are equal")
     add("--json", action="store_true", help="print JSON")
     add("--version", action=VersionAction, nargs=0, default=argparse.SUPPRESS, help="print the version and exit")
-    given = parser.parse(arguments)
-    wanted = 2 if given.command == "diff" else 1
-    if len(given.paths) != wanted:
-        raise TileError(
-            "tile-report", f"{given.command} takes {wanted} of PATH, {len(given.paths)} given", "see --help"
-        )
-    return ReportOptions(given.command, tuple(given.paths), given.machine, given.all, given.json)
+
+    add = parser.add_argument_group("show").add_argument
+    add("--idle", action="store_true", help="how long each core of a package is idle, and what for")
+
+    add = parser.add_argument_group("diff").add_argument
+    pair = ("BEFORE.json", "AFTER.json")
+    add("--builds", nargs=2, type=Path, metavar=pair,
+        help="what --build-report of tile-compile wrote for two packages: compiler time and memory")  # fmt: skip
+    add("--checks", nargs=2, type=Path, metavar=pair,
+        help="what --check-report of tile-run wrote for each: numerical validation")  # fmt: skip
+    add("--check", action="store_true", help="execute both packages on the same random inputs and compare the outputs")
+    add("--model", type=Path, metavar="FILE.onnx", help="with --check: compare with onnxruntime for this model as well")
+    add("--seed", type=int, default=0, metavar="N", help="with --check: of the random inputs (default 0)")
+    add("--tolerance", type=_fraction, default=1e-3, metavar="T",
+        help="with --check: greatest allowed error, relative to the range of the output (default 1e-3)")  # fmt: skip
+    add("--max-slowdown", type=_percent, default=_SECONDS, metavar="PERCENT",
+        help=f"a compiler that takes more than so much longer is worse (default {_SECONDS:g})")  # fmt: skip
+    add("--max-growth", type=_percent, default=_BYTES, metavar="PERCENT",
+        help=f"one that takes more than so much more memory is worse (default {_BYTES:g})")  # fmt: skip
+    add("--without", action="append", default=[], metavar="STAGE",
+        help="leave out a stage that only one of the two has: the name of a pass")  # fmt: skip
+    add("--complete", action="store_true", help="what neither of the two has recorded is an error, too")
+    return parser
+
+
+def _percent(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be 0 or more, not {text}")
+    return value
+
+
+def _fraction(text: str) -> float:
+    return _percent(text)

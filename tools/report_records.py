@@ -1,72 +1,159 @@
-"""Records of proxies from files: guard reports, tables of records, packages."""
+"""What is known of one build, from a package or from a file about it."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..analysis.proxies import Proxies
+from ..analysis.stages import INPUT, PACKAGE, stage_names
 from ..support.diagnostics import TileError
 
-FACTS = {"wall_seconds": "compiler wall time in s", "peak_rss_bytes": "compiler peak RSS in bytes"}
-"""What a report may hold beside proxies; shown, not judged, as it is not the program's."""
+if TYPE_CHECKING:
+    from ..analysis.machine import Machine
+    from ..codegen.package import Package
+    from ..simulators.timing import TimingResult
+
+MEASURED = {
+    "wall_seconds": "compiler wall time in s",
+    "cpu_seconds": "compiler CPU time in s",
+    "peak_rss_bytes": "compiler peak RSS in bytes",
+}
+"""What a report may hold beside proxies. It is the compiler's, not the program's, and not the same twice."""
+
+BUILD_FORMAT = "tile-build-report 1"
+PROXIES_FORMAT = "tile-proxies 1"
+_REMEDY = "give a package, or what --build-report or --guard-report wrote"
+_WRONG = (ValueError, TypeError, KeyError, AttributeError)
 
 
 @dataclass(frozen=True)
 class Records:
-    """Records by the name of what they describe, in order."""
+    """Records by the name of the stage that they describe, in order, and what else is known."""
 
     proxies: dict[str, Proxies]
     facts: dict[str, float] = field(default_factory=dict[str, float])
+    digest: str | None = None
+    """Of the package, if the build made one."""
+    package: Package | None = None
+    machine: Machine | None = None
+    timing: TimingResult | None = None
+
+    def without(self, stages: Collection[str]) -> Records:
+        """The same without some stages."""
+        return replace(self, proxies={name: one for name, one in self.proxies.items() if name not in stages})
+
+    def with_facts_of(self, other: Records, path: Path) -> Records:
+        """The same with what a build report measured. A TileError if it is about another package."""
+        if self.digest is not None and other.digest != self.digest:
+            raise TileError(str(path), "is about another package", "give the report of the build that made this one")
+        return replace(self, facts=other.facts)
 
 
-def read_records(path: Path, machine: str | None = None) -> Records:
-    """The records of a file or package. Raises a TileError if it holds none."""
+def read_records(path: Path, machine: str | None = None, clock: bool = False, needs_machine: bool = False) -> Records:
+    """What a file or package tells. Raises a TileError if that is nothing, or is damaged.
+
+    Of a package the proxies of its streams are taken from the streams, with the latency if ``clock``. If its machine is
+    not at hand, cycles stay unknown, or that is an error if ``needs_machine``.
+    """
     if path.is_dir() or path.suffix == ".tilepkg":
-        return _of_package(path, machine)
-    try:
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
-        records = _of_report(content) if "passes" in content else Records(_of_table(content))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise TileError(
-            str(path), f"holds no proxies: {error}", "give a package or what --guard-report wrote"
-        ) from error
+        return _of_package(path, machine, clock, needs_machine)
+    records = _of_file(path)
     if not records.proxies:
-        raise TileError(str(path), "holds no proxies", "give a package or what --guard-report wrote")
+        raise TileError(str(path), "holds no proxies", _REMEDY)
     return records
 
 
-def _of_report(content: dict[str, Any]) -> Records:
+def read_build_report(path: Path) -> Records:
+    """What `--build-report` wrote, even if the guard did not look at anything."""
+    records = _of_file(path)
+    if records.digest is None:
+        raise TileError(str(path), "is no build report", "give what --build-report of tile-compile wrote")
+    return records
+
+
+def _of_file(path: Path) -> Records:
+    try:
+        return _of_content(json.loads(path.read_bytes()))
+    except OSError as error:
+        raise TileError(str(path), f"cannot be read: {(error.strerror or str(error)).lower()}", _REMEDY) from None
+    except _WRONG as error:
+        raise TileError(str(path), f"holds no proxies: {error}", _REMEDY) from error
+
+
+def _of_content(content: dict[str, Any]) -> Records:
+    facts = {name: float(content[name]) for name in MEASURED if name in content}
+    if content.get("format") == BUILD_FORMAT:
+        return Records(_table(content["stages"]), facts, str(content["package"]))
+    if content.get("format") == PROXIES_FORMAT:
+        return Records(_table(content["stages"]))
+    if "passes" in content:
+        return Records(_of_passes(content["passes"]), facts)
+    return Records(_table(content))
+
+
+def _of_passes(passes: list[dict[str, Any]]) -> dict[str, Proxies]:
+    """A guard's report: what the program was after each pass, where that was looked at."""
     found: dict[str, Proxies] = {}
-    for index, one in enumerate(cast("list[dict[str, Any]]", content["passes"])):
-        if index == 0 and one["before"] is not None:
-            found["input"] = Proxies.from_json(one["before"])
-        if one["after"] is not None:
-            name = one["pass"]
-            found[name if name not in found else f"{name} #{index}"] = Proxies.from_json(one["after"])
-    return Records(found, {name: content[name] for name in FACTS if name in content})
+    name: Callable[[str], str] = stage_names()
+    for one in passes:
+        if one["before"] is None or one["after"] is None:
+            continue
+        if not found:
+            found[INPUT] = Proxies.from_json(one["before"])
+        undone = one["mode"] == "rollback" and one["verdict"] == "rejected"
+        found[name(one["pass"])] = Proxies.from_json(one["before" if undone else "after"])
+    return found
 
 
-def _of_table(content: dict[str, Any]) -> dict[str, Proxies]:
+def _table(content: Mapping[str, Mapping[str, Any]]) -> dict[str, Proxies]:
     return {name: Proxies.from_json(record) for name, record in content.items()}
 
 
-def _of_package(path: Path, machine: str | None) -> Records:
-    from ..analysis.machine import Machine
-    from ..codegen.package import read_package
+def _of_package(path: Path, name: str | None, clock: bool, needs_machine: bool) -> Records:
+    from ..codegen.guarded import PROXIES_FILE
+    from ..codegen.package import package_digest, read_package
     from ..codegen.package_proxies import package_proxies
+    from ..codegen.stream_check import require_valid_stream
 
-    package = read_package(path)
+    package = read_package(path, with_reports=True)
+    require_valid_stream(package.program, package.weights, package.memory.size_bytes, str(path))
+    machine = _machine(path, package, name, needs_machine)
+    stages: dict[str, Proxies] = {}
+    if PROXIES_FILE in package.reports:
+        try:
+            stages = _table(cast("dict[str, Any]", json.loads(package.reports[PROXIES_FILE]))["stages"])
+        except _WRONG as error:
+            raise TileError(f"{path}/report/{PROXIES_FILE}", f"holds no proxies: {error}", "compile again") from error
+    record = package_proxies(package, machine)
+    timing = None
+    if clock and machine is not None:
+        from ..simulators.timing import simulate
+
+        timing = simulate(package.program, machine)
+        if timing.finished:
+            record = replace(record, clock_cycles=round(timing.latency_ns / machine.period_ns))
+    return Records({**stages, PACKAGE: record}, {}, package_digest(path), package, machine, timing)
+
+
+def _machine(path: Path, package: Package, name: str | None, needs_machine: bool) -> Machine | None:
+    """The package's machine: the one that is named, or the preset of the name that the package has recorded."""
+    from ..analysis.machine import Machine
+
     try:
-        known = Machine.load(machine or package.machine.name)
+        found = Machine.load(name or package.machine.name)
     except TileError:
-        if machine is not None:
+        if name is not None:
             raise
-        known = None  # an architecture file that is not at hand: cycles and hops stay unknown
-    if known is not None and known.digest() != package.machine.sha256:
-        if machine is not None:
-            raise TileError(str(path), f"was not compiled for machine '{machine}'", "give its own machine")
-        known = None
-    return Records({"package": package_proxies(package, known)})
+        found = None
+    if found is not None and found.digest() == package.machine.sha256:
+        return found
+    if name is not None:
+        raise TileError(str(path), f"was not compiled for machine '{name}'", "give its own machine")
+    if needs_machine:
+        what = f"its machine '{package.machine.name}' is no preset, so that no cycles are known"
+        raise TileError(str(path), what, "add --machine FILE.json")
+    return None

@@ -49,6 +49,7 @@ class RunOptions:
     check: bool
     model: Path | None
     tolerance: float
+    check_report: Path | None
     poison: bool
 
     timing: bool
@@ -71,6 +72,8 @@ def parse_arguments(arguments: Sequence[str]) -> RunOptions:
         raise TileError("--check", "needs the model to compare with", "add --model FILE.onnx")
     if options.model is not None and not options.check:
         raise TileError("--model", "is only used with --check", "add --check")
+    if options.check_report is not None and not options.check:
+        raise TileError("--check-report", "is only used with --check", "add --check")
     if options.inputs and options.random is not None:
         raise TileError("--random", "and --input exclude each other", "remove one")
     if options.output is not None and options.output_dir is not None:
@@ -166,6 +169,9 @@ def _add_check(parser: CommandLine) -> None:
         default=1e-3,
         metavar="T",
         help="greatest allowed error, relative to the range of the output (default 1e-3)",
+    )
+    group.add_argument(
+        "--check-report", type=Path, metavar="FILE.json", help="write what --check finds to FILE, for tile-report diff"
     )
     group.add_argument("--poison", action="store_true", help="memory that was never written reads as NaN, not as 0")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy.typing as npt
 from ..codegen.package import Package, package_digest, read_package
 from ..simulators.functional import FunctionalSimulator
 from ..support.diagnostics import TileError
+from ..support.files import atomic_file
+from .report_numerics import check_report
 from .run_arguments import RunOptions
 from .run_check import Reference, output_errors
 from .run_report import RunReport, print_report
@@ -76,6 +79,18 @@ class RunDriver:
         report.errors = output_errors(report.outputs, reference)
         report.passed = all(error.relative <= self.options.tolerance for error in report.errors)
         report.reference_predictions = _predictions(next(iter(reference.values())), self.options.batch)
+        if self.options.check_report is not None:
+            self._record_check(self.options.check_report, report)
+
+    def _record_check(self, path: Path, report: RunReport) -> None:
+        """Writes the verdict for `tile-report`."""
+        options = self.options
+        given = "given inputs" if options.random is None else f"random inputs {options.random}"
+        errors = {error.name: error.relative for error in report.errors}
+        digest = package_digest(options.package)
+        with atomic_file(path) as temporary:
+            text = check_report(digest, "onnxruntime", given, options.tolerance, report.passed is True, errors)
+            temporary.write_text(text, encoding="utf-8")
 
     def _write(self, outputs: Mapping[str, Array]) -> None:
         if self.options.output is not None:

@@ -1,16 +1,29 @@
-"""`tile-report`, and the baselines of proxies that the compiler may not fall behind."""
+"""`tile-report`: what a change of the compiler has to show, and the baselines that it may not fall behind."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
 from guard_programs import network
 from proxy_baselines import MODELS, report
+from tilec.analysis.machine import Machine
+from tilec.analysis.proxies import FIELDS, Level, Proxies, counts
+from tilec.codegen.package import package_digest, read_package, write_package
+from tilec.simulators.timing import simulate
+from tilec.tools.report_numerics import Numerics
+from tilec.tools.report_proof import FIELDS_OF_ITEMS, Outcome, Tolerances, proof
+from tilec.tools.report_records import Records, read_records
 from tilec.tools.tile_compile import main as tile_compile
 from tilec.tools.tile_report import main as tile_report
+from tilec.tools.tile_run import main as tile_run
+
+Capture = pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -21,48 +34,380 @@ def test_no_proxy_is_worse_than_recorded(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two builds of one model, b worse than a: packages a, b; guard reports a.json, b.json; build reports A, B."""
     folder = tmp_path_factory.mktemp("report")
     onnx.save(network(), folder / "net.onnx")
-    arguments = [str(folder / "net.onnx"), "--machine", "tiny4", "-q"]
     for name, more in (("a", []), ("b", ["--no-replicate"])):
         output = ["-o", str(folder / name), "--guard-report", str(folder / f"{name}.json")]
-        assert tile_compile([*arguments, *output, *more]) == 0
+        output += ["--build-report", str(folder / f"{name.upper()}.json")]
+        assert tile_compile([str(folder / "net.onnx"), "--machine", "tiny4", "-q", *output, *more]) == 0
     return folder
 
 
-def test_show(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for path in ("a", "a.json"):
+def diff(folder: Path, capsys: Capture, before: str, after: str, *options: str) -> tuple[int, dict[str, Any]]:
+    """The exit code and the JSON of a comparison; ``@`` stands for the folder."""
+    named = [option.replace("@", f"{folder}/") for option in options]
+    code = tile_report(["diff", "--json", str(folder / before), str(folder / after), *named])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def item(content: dict[str, Any], name: str) -> dict[str, Any]:
+    (found,) = [one for one in content["items"] if one["item"] == name]
+    return found
+
+
+# The list
+
+REQUIRED = {
+    "compiler wall time": ("wall_seconds",),
+    "compiler peak RSS": ("peak_rss_bytes",),
+    "logical compute-instance count": ("compute_instances",),
+    "graph compute batch and scheduled batch lane counts": ("graph_lanes", "scheduled_lanes"),
+    "PEFT class and core assignment": ("assignment",),
+    "maximum scheduled critical-path or step count": ("span_cycles", "makespan_cycles", "step_count"),
+    "MVM/VMM and vector instruction counts": ("mvm_count", "vector_count"),
+    "send and receive counts and bytes": ("sends", "send_bytes", "receives", "receive_bytes"),
+    "total emitted instruction count": ("instructions",),
+    "maximum instructions assigned to one core": ("instructions_max",),
+    "number and size of runtime memory copies": (
+        *("local_copies", "local_copy_bytes", "host_to_device_copies", "host_to_device_bytes"),
+        *("device_to_host_copies", "device_to_host_bytes"),
+    ),
+    "final host, weights, logical-core, physical-core, and maximum-core memory": (
+        *("host_bytes", "weight_elements", "logical_core_bytes", "physical_core_bytes", "core_bytes_max"),
+    ),
+    "numerical validation": ("numerics",),
+}
+"""Beside IR operation and value counts, which stand at every stage."""
+
+
+@pytest.mark.parametrize("sides", [("a", "a"), ("A.json", "A.json")])
+def test_every_item_is_there_before_and_after(built: Path, capsys: Capture, sides: tuple[str, str]) -> None:
+    more = ["--builds", "@A.json", "@A.json", "--check"] if sides == ("a", "a") else []
+    code, content = diff(built, capsys, *sides, *more)
+    assert code == 0
+    for names in REQUIRED.values():
+        for name in names:
+            found = item(content, name)
+            if name == "numerics" and not more:
+                assert found["verdict"] == "not recorded"
+                continue
+            assert found["before"] == found["after"] is not None, name
+            assert found["verdict"] == "equal", name
+    for stage, found in content["stages"].items():
+        if stage != "package":
+            assert found["ir_ops"][0] == found["ir_ops"][1] > 0
+            assert found["ir_values"][0] == found["ir_values"][1] > 0
+
+
+def test_every_judged_field_of_a_package_is_an_item() -> None:
+    items = {name for _, names in FIELDS_OF_ITEMS for name in names}
+    assert items <= FIELDS.keys()
+    assert {name for names in REQUIRED.values() for name in names} & FIELDS.keys() <= items
+
+
+def test_the_text_names_every_item(built: Path, capsys: Capture) -> None:
+    assert tile_report(["diff", str(built / "a"), str(built / "a")]) == 0
+    out = capsys.readouterr().out
+    for names in REQUIRED.values():
+        for name in names:
+            assert name not in FIELDS or FIELDS[name].title in out, name
+    assert out.endswith("nothing is worse\n")
+    assert "not recorded: compiler wall time in s, compiler CPU time in s, compiler peak RSS" in out
+
+
+# Verdicts
+
+
+@pytest.mark.parametrize("suffix", ["", ".json"])
+def test_a_worse_build(built: Path, capsys: Capture, suffix: str) -> None:
+    code, content = diff(built, capsys, f"a{suffix}", f"b{suffix}")
+    assert code == 1
+    worse = {one["item"] for one in content["items"] if one["verdict"] == "worse"}
+    assert {"width", "span_cycles", "makespan_cycles", "busy_cycles_max"} <= worse
+    assert item(content, "assignment")["verdict"] == "changed"
+    assert not item(content, "assignment")["fails"]
+    assert content["failures"]
+    assert tile_report(["diff", str(built / f"b{suffix}"), str(built / f"a{suffix}")]) == 1, "also more instructions"
+
+
+def test_the_changed_stage_is_named(built: Path, capsys: Capture) -> None:
+    _, content = diff(built, capsys, "a", "b")
+    changed = [stage for stage, found in content["stages"].items() if found["changed"]]
+    assert changed[0] == "convert-onnx-to-spat"
+    assert not content["stages"]["onnx-simplify"]["changed"]
+    assert tile_report(["diff", str(built / "a"), str(built / "b")]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in lines if line.startswith("convert-onnx-to-spat ")]
+    assert "worse" in line
+    first = next(line for line in lines if line.startswith("worse: "))
+    assert first.startswith("worse: convert-onnx-to-spat: ")
+
+
+def record(**fields: Any) -> Records:
+    return Records({"package": Proxies(Level.PACKAGE, **fields)}, {})
+
+
+NOTHING = (None, None)
+TOLERANCES = Tolerances(seconds=50, memory=10)
+
+
+def outcome(before: Records, after: Records, name: str) -> Outcome:
+    (found,) = [one for one in proof(before, after, TOLERANCES, NOTHING) if one.name == name]
+    return found.outcome
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "expected"),
+    [
+        ("sends", 3, 3, Outcome.EQUAL),
+        ("sends", 3, 2, Outcome.BETTER),
+        ("sends", 3, 4, Outcome.WORSE),
+        ("width", 3, 2, Outcome.WORSE),
+        ("width", 3, 4, Outcome.BETTER),
+        ("sends", 3, None, Outcome.UNKNOWN),
+        ("sends", None, 3, Outcome.UNKNOWN),
+        ("sends", None, None, Outcome.ABSENT),
+        ("assignment", "a", "b", Outcome.CHANGED),
+        ("width_of_node", (("a", 2),), (("a", 1),), Outcome.WORSE),
+        ("logical_core_bytes", counts({"0": 5, "1": 5}), counts({"0": 9, "1": 1}), Outcome.EQUAL),
+        ("logical_core_bytes", counts({"0": 5}), counts({"0": 5, "1": 1}), Outcome.WORSE),
+    ],
+)
+def test_outcomes(name: str, old: object, new: object, expected: Outcome) -> None:
+    assert outcome(record(**{name: old}), record(**{name: new}), name) is expected
+
+
+def test_a_field_known_at_another_stage_only_is_no_permission() -> None:
+    before = Records({"x": Proxies(Level.BUFFERS, sends=3), "package": Proxies(Level.PACKAGE, sends=3)})
+    after = Records({"x": Proxies(Level.BUFFERS, sends=3), "package": Proxies(Level.PACKAGE)})
+    assert outcome(before, after, "sends") is Outcome.UNKNOWN
+    assert Outcome.UNKNOWN.fails
+    assert not Outcome.ABSENT.fails
+
+
+@pytest.mark.parametrize(
+    ("name", "new", "expected"),
+    [
+        ("wall_seconds", 10.0, Outcome.EQUAL),
+        ("wall_seconds", 9.0, Outcome.BETTER),
+        ("wall_seconds", 15.0, Outcome.WITHIN),
+        ("wall_seconds", 15.1, Outcome.WORSE),
+        ("peak_rss_bytes", 11.0, Outcome.WITHIN),
+        ("peak_rss_bytes", 11.1, Outcome.WORSE),
+        ("wall_seconds", None, Outcome.UNKNOWN),
+    ],
+)
+def test_time_and_memory_of_the_compiler_have_tolerances(name: str, new: float | None, expected: Outcome) -> None:
+    after = {} if new is None else {name: new}
+    assert outcome(Records({}, {name: 10.0}), Records({}, after), name) is expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (True, True, Outcome.EQUAL),
+        (True, False, Outcome.WORSE),
+        (False, False, Outcome.WORSE),
+        (False, True, Outcome.BETTER),
+        (None, True, Outcome.UNKNOWN),
+        (True, None, Outcome.UNKNOWN),
+        (None, None, Outcome.ABSENT),
+    ],
+)
+def test_numerical_validation(before: bool | None, after: bool | None, expected: Outcome) -> None:
+    first, second = (None if one is None else Numerics(one, 0.1, 1e-3, "x") for one in (before, after))
+    assert proof(Records({}), Records({}), TOLERANCES, (first, second))[-1].outcome is expected
+
+
+def test_what_neither_side_has_recorded_fails_if_everything_is_asked_for(built: Path, capsys: Capture) -> None:
+    assert diff(built, capsys, "a", "a", "--complete")[0] == 1
+    code, content = diff(built, capsys, "a", "a", "--complete", "--builds", "@A.json", "@A.json", "--check")
+    assert (code, content["failures"]) == (0, [])
+
+
+def slower(folder: Path, factor: float) -> None:
+    content = json.loads((folder / "A.json").read_text())
+    content["wall_seconds"] *= factor
+    (folder / "slow.json").write_text(json.dumps(content))
+
+
+def test_a_slower_compiler_is_worse_beyond_the_tolerance(built: Path, capsys: Capture) -> None:
+    slower(built, 1.4)
+    assert diff(built, capsys, "A.json", "slow.json")[0] == 0
+    code, content = diff(built, capsys, "A.json", "slow.json", "--max-slowdown", "30")
+    assert code == 1
+    assert item(content, "wall_seconds")["note"] == "+40.0 %"
+    assert diff(built, capsys, "a", "a", "--builds", "@A.json", "@slow.json", "--max-slowdown", "30")[0] == 1
+
+
+# Stages
+
+
+def test_a_missing_stage_is_worse_unless_it_is_left_out(built: Path, capsys: Capture) -> None:
+    content = json.loads((built / "A.json").read_text())
+    del content["stages"]["spat-merge-trivial"]
+    (built / "short.json").write_text(json.dumps(content))
+    for sides in (("A.json", "short.json"), ("short.json", "A.json")):
+        assert diff(built, capsys, *sides)[0] == 1
+        assert diff(built, capsys, *sides, "--without", "spat-merge-trivial")[0] == 0
+    assert tile_report(["diff", str(built / "A.json"), str(built / "A.json"), "--without", "cse"]) == 1
+    assert "neither side has a stage 'cse'" in capsys.readouterr().err
+    assert tile_report(["diff", str(built / "A.json"), str(built / "A.json"), "--without", "package"]) == 1
+    assert "both sides have the stage 'package'" in capsys.readouterr().err
+
+
+def test_a_pass_that_is_undone_leaves_what_was_before(built: Path) -> None:
+    content = json.loads((built / "a.json").read_text())
+    one = content["passes"][2]
+    one |= {"mode": "rollback", "verdict": "rejected"}
+    (built / "undone.json").write_text(json.dumps(content))
+    found = read_records(built / "undone.json").proxies
+    assert found[one["pass"]] == Proxies.from_json(one["before"]) != Proxies.from_json(one["after"])
+
+
+def test_all_sources_tell_the_same_of_a_build(built: Path) -> None:
+    package, guard, build = (read_records(built / name).proxies for name in ("a", "a.json", "A.json"))
+    assert guard == build == package
+    table = read_records(built / "a" / "report" / "proxies.json").proxies
+    assert table == package
+
+
+# Packages
+
+
+def test_the_clock(built: Path, capsys: Capture) -> None:
+    latency = simulate(read_package(built / "a").program, Machine.load("tiny4")).latency_ns
+    assert item(diff(built, capsys, "a", "a")[1], "clock_cycles")["before"] == latency
+    assert item(diff(built, capsys, "a", "a", "--no-clock")[1], "clock_cycles")["verdict"] == "not recorded"
+
+
+def test_numbers_of_a_package_are_counted_on_its_streams(built: Path, tmp_path: Path) -> None:
+    """Whatever its report says."""
+    package = read_package(built / "a", with_reports=True)
+    stages = json.loads(package.reports["proxies.json"])
+    stages["stages"]["package"]["sends"] = 0
+    reports = {**package.reports, "proxies.json": json.dumps(stages).encode()}
+    write_package(dataclasses.replace(package, reports=reports), tmp_path / "lies")
+    found = read_records(tmp_path / "lies").proxies["package"]
+    assert found == read_records(built / "a").proxies["package"]
+    assert found.sends
+
+
+def test_a_package_of_a_machine_that_is_not_at_hand(built: Path, tmp_path: Path, capsys: Capture) -> None:
+    machine = tmp_path / "mine.json"
+    Machine.load("tiny4").write(machine)
+    target = tmp_path / "out.tilepkg"
+    assert tile_compile([str(built / "net.onnx"), "--machine", str(machine), "-q", "-o", str(target)]) == 0
+    assert tile_report(["show", str(target)]) == 0
+    assert "latency" not in capsys.readouterr().out
+    assert tile_report(["diff", str(target), str(target)]) == 1
+    assert "its machine 'mine' is no preset, so that no cycles are known; add --machine" in capsys.readouterr().err
+    assert tile_report(["diff", str(target), str(target), "--machine", str(machine)]) == 0
+
+
+def test_without_the_guard_a_package_has_no_record(built: Path, tmp_path: Path, capsys: Capture) -> None:
+    output = ["-o", str(tmp_path / "off"), "--build-report", str(tmp_path / "off.json")]
+    assert tile_compile([str(built / "net.onnx"), "--machine", "tiny4", "-q", "--guard=off", *output]) == 0
+    shutil.copytree(built / "a", tmp_path / "a")
+    assert list(read_records(tmp_path / "off").proxies) == ["package"]
+    assert json.loads((tmp_path / "off" / "manifest.json").read_text())["options"]["guard"] == "off"
+    assert diff(tmp_path, capsys, "a", "off")[0] == 1
+    code, content = diff(tmp_path, capsys, "off", "off", "--builds", "@off.json", "@off.json")
+    assert (code, item(content, "wall_seconds")["verdict"]) == (0, "equal")
+    assert item(content, "compute_instances")["verdict"] == "not recorded"
+
+
+# Numerical validation
+
+
+def test_packages_are_executed_and_compared(built: Path, capsys: Capture) -> None:
+    code, content = diff(built, capsys, "a", "b", "--check", "--model", "@net.onnx", "--seed", "7")
+    assert code == 1, "the build is worse"
+    found = item(content, "numerics")
+    assert found["verdict"] == "equal"
+    assert found["note"] == "against onnxruntime, random inputs 7"
+    assert 0 <= found["after"]["error"] < 1e-5
+
+
+def test_wrong_outputs_are_worse(built: Path, tmp_path: Path, capsys: Capture) -> None:
+    package = read_package(built / "a", with_reports=True)
+    matrices = tuple(matrix * 1.1 for matrix in package.weights.matrices)
+    weights = dataclasses.replace(package.weights, matrices=matrices)
+    write_package(dataclasses.replace(package, weights=weights), tmp_path / "wrong")
+    shutil.copytree(built / "a", tmp_path / "a")
+    shutil.copy(built / "net.onnx", tmp_path)
+    for model in ([], ["--model", "@net.onnx"]):
+        code, content = diff(tmp_path, capsys, "a", "wrong", "--check", *model)
+        assert code == 1
+        assert [one for one in content["items"] if one["fails"]] == [item(content, "numerics")]
+    assert diff(tmp_path, capsys, "a", "wrong", "--check", "--tolerance", "10")[0] == 0
+    assert diff(tmp_path, capsys, "a", "wrong")[0] == 0, "nothing else tells them apart"
+
+
+def test_recorded_checks(built: Path, tmp_path: Path, capsys: Capture) -> None:
+    for name, tolerance in (("right", "1e-3"), ("strict", "0")):
+        arguments = [str(built / "a"), "--random", "3", "--check", "--model", str(built / "net.onnx"), "-q"]
+        arguments += ["--tolerance", tolerance, "--check-report", str(tmp_path / f"{name}.json")]
+        assert tile_run(arguments) == (0 if name == "right" else 1)
+    capsys.readouterr()
+    right, strict = (str(tmp_path / f"{name}.json") for name in ("right", "strict"))
+    content = json.loads(Path(right).read_text())
+    assert content["package"] == package_digest(built / "a")
+    assert content["inputs"] == "random inputs 3"
+    code, found = diff(built, capsys, "a", "a", "--checks", right, right)
+    assert (code, item(found, "numerics")["verdict"]) == (0, "equal")
+    code, found = diff(built, capsys, "A.json", "A.json", "--checks", right, strict)
+    assert (code, item(found, "numerics")["verdict"]) == (1, "worse")
+    assert tile_report(["diff", str(built / "a"), str(built / "b"), "--checks", right, right]) == 1
+    assert "is about another package; check this one" in capsys.readouterr().err
+
+
+# Show
+
+
+def test_show(built: Path, capsys: Capture) -> None:
+    for path in ("a", "a.json", "A.json"):
         assert tile_report(["show", str(built / path)]) == 0
-        assert "matrix products" in capsys.readouterr().out
+        out = capsys.readouterr().out
+        for text in ("matrix products", "spat-merge-graph", "package sha256" if path != "a.json" else "machine"):
+            assert text in out
+    assert tile_report(["show", "--all", str(built / "a")]) == 0
+    assert capsys.readouterr().out.count("== ") == len(read_records(built / "a").proxies)
     assert tile_report(["show", "--json", str(built / "a")]) == 0
     assert json.loads(capsys.readouterr().out)["package"]["byte_hops"] > 0
 
 
-def test_equal_builds(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert tile_report(["diff", str(built / "a"), str(built / "a")]) == 0
-    assert capsys.readouterr().out == "nothing is worse\n"
-    assert tile_report(["diff", str(built / "a.json"), str(built / "a.json")]) == 0
-    assert "compiler peak RSS" in capsys.readouterr().out
+# Errors
 
 
-def test_a_worse_build(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for suffix in ("", ".json"):
-        assert tile_report(["diff", str(built / f"a{suffix}"), str(built / f"b{suffix}")]) == 1
-        assert "WORSE" in capsys.readouterr().out
-    assert tile_report(["diff", "--json", str(built / "a"), str(built / "b")]) == 1
-    changes = json.loads(capsys.readouterr().out)["package"]
-    assert any(change["regression"] for change in changes)
-
-
-def test_a_missing_record_is_a_regression(built: Path, tmp_path: Path) -> None:
-    content = json.loads((built / "a.json").read_text())
-    content["passes"].pop()
-    (tmp_path / "short.json").write_text(json.dumps(content))
-    assert tile_report(["diff", str(built / "a.json"), str(tmp_path / "short.json")]) == 1
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"x": {"level": "spat graph", "nonsense": 1}}', '{"passes": []}'])
-def test_what_is_no_report(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"x": {"level": "spat graph", "nonsense": 1}}', '{"passes": []}', "1"]
+)
+def test_what_is_no_report(text: str, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "x.json").write_text(text)
     assert tile_report(["show", str(tmp_path / "x.json")]) == 1
     assert "holds no proxies" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["diff", "@a"], "diff takes 2 of PATH, 1 given"),
+        (["show", "@a", "--check"], "--check: is only used with diff"),
+        (["show", "@a", "--max-growth", "3"], "--max-growth: is only used with diff"),
+        (["diff", "@a", "@a", "--idle"], "--idle: is only used with show"),
+        (["diff", "@a", "@a", "--model", "@net.onnx"], "--model: is only used with --check; add --check"),
+        (["diff", "@a", "@a", "--check", "--checks", "@A.json", "@A.json"], "--checks: and --check exclude each other"),
+        (["diff", "@a", "@a", "--builds", "@a.json", "@a.json"], "a.json: is no build report"),
+        (["diff", "@a", "@a", "--builds", "@A.json", "@B.json"], "B.json: is about another package"),
+        (["diff", "@a", "@a", "--checks", "@A.json", "@A.json"], "A.json: holds no verdict of a check"),
+        (["diff", "@a.json", "@a.json", "--check"], "--check: needs packages to execute"),
+        (["diff", "@nowhere.json", "@a"], "nowhere.json: cannot be read: no such file"),
+        (["show", "@a.json", "--idle"], "a.json: is no package, so that it cannot be timed"),
+        (["show", "@a", "--idle", "--no-clock"], "--idle: needs the clock"),
+    ],
+)
+def test_errors(built: Path, arguments: list[str], what: str, capsys: Capture) -> None:
+    assert tile_report([argument.replace("@", f"{built}/") for argument in arguments]) == 1
+    assert what in capsys.readouterr().err
