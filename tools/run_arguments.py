@@ -57,7 +57,7 @@ class RunOptions:
     other_machine: bool
     mode: str | None
     sim_time: float | None
-    heap_order: bool
+    first_come: bool
 
     json: bool
     quiet: bool
@@ -107,7 +107,7 @@ def _check_timing(options: RunOptions) -> None:
         "--other-machine": options.other_machine,
         "--mode": options.mode is not None,
         "--sim-time": options.sim_time is not None,
-        "--heap-order": options.heap_order,
+        "--first-come": options.first_come,
     }.items():
         if given:
             raise TileError(name, "is only used with --timing", "add --timing")
@@ -202,9 +202,9 @@ def _add_timing(parser: CommandLine) -> None:
         help="stop after so much simulated time (throughput: by default what the machine file says)",
     )
     group.add_argument(
-        "--heap-order",
+        "--first-come",
         action="store_true",
-        help="order what happens at the same instant as the simulator's heap of events does: slower",
+        help="what happens at the same instant: in the order of its cause, not in that of the simulator's heap",
     )
 
 

@@ -16,7 +16,7 @@ from ..codegen.json_reader import JsonProgram, read_program_json
 from ..codegen.manifest import Origin, parse_manifest
 from ..codegen.package import MANIFEST, PROGRAM
 from ..codegen.program_file import read_program
-from ..simulators.timing import CoreTiming, Quirks, TimingOptions, TimingResult, simulate
+from ..simulators.timing import FIRST_COME, SIMULATOR, CoreTiming, TimingOptions, TimingResult, simulate
 from ..support.diagnostics import TileError
 from .run_arguments import RunOptions
 
@@ -45,7 +45,7 @@ def run_timing(options: RunOptions) -> int:
     if limit is None and looped:
         limit = machine.architecture.sim_config.sim_time
     start = time.perf_counter()
-    quirks = Quirks(heap_order=options.heap_order)
+    quirks = FIRST_COME if options.first_come else SIMULATOR
     result = simulate(program, machine, TimingOptions(looped, None if limit is None else limit * 1e6, quirks))
     if options.verbose:
         print(f"timed in {time.perf_counter() - start:.2f} s", file=sys.stderr)

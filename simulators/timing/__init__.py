@@ -9,11 +9,12 @@ from ...analysis.machine import Machine
 from ...codegen.columns import Program
 from ...codegen.json_reader import JsonProgram
 from .evaluate import evaluate
-from .quirks import SIMULATOR, Quirks
+from .quirks import FIRST_COME, SIMULATOR, Quirks
 from .result import SPENDINGS, CoreTiming, Energy, TimingResult
 from .simulate import TimingOptions, run_program
 
 __all__ = [
+    "FIRST_COME",
     "SIMULATOR",
     "SPENDINGS",
     "CoreTiming",

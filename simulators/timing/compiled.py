@@ -1,7 +1,8 @@
 """The event loop of :mod:`.kernel` as machine code, if llvmlite is installed and the program is long enough.
 
-The code is made once for a processor, in half a second, and kept beside Python's own compiled files; a later process
-loads it in a few hundredths. Without a place to keep it, each process makes its own.
+The code is made once for a processor, in a few tenths of a second, and kept in the user's cache folder
+(``$XDG_CACHE_HOME/tile``, by default ``~/.cache/tile``); a later process loads it in a few hundredths. Without a place
+to keep it, each process makes its own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import hashlib
 import importlib
 import importlib.util
 import os
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -32,8 +32,8 @@ WORTH_COMPILING = 3_000
 
 _MODULES = (heaps, network, spending, registers, units, front_end, loop)
 _COLUMNS = [f"{owner.__name__.lower()}.{name}" for owner in (Facts, Code, State) for name in owner._fields]
-_FOLDER = Path(__file__).parent / "__pycache__"
 _PREFIX = "clock-"
+_MOST_KEPT = 8
 
 
 def can_compile() -> bool:
@@ -61,7 +61,7 @@ def _function() -> Callable[..., int]:
     llvm.initialize_native_asmprinter()
     processor, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     triple = llvm.get_process_triple()
-    target = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, features=features, opt=2, jit=True)
+    target = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, features=features, opt=1, jit=True)
     sources = [Path(str(module.__file__)).read_bytes() for module in (*_MODULES, layout, llvm_text)]
     made_by = f"{llvm.llvm_version_info} {triple} {processor} {features}".encode()
     name = f"{_PREFIX}{hashlib.sha256(b'|'.join([made_by, *sources])).hexdigest()[:32]}.o"
@@ -74,29 +74,36 @@ def _function() -> Callable[..., int]:
 
 
 def _object_code(llvm: Any, target: Any, name: str) -> bytes:
-    path = _FOLDER / name
+    folder = _cache_folder()
     try:
-        return path.read_bytes()
+        return (folder / name).read_bytes()
     except OSError:
         pass
     module = llvm.parse_assembly(_text())
     module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    # There are no loops here that more effort would make faster.
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options.loop_vectorization = options.loop_unrolling = options.slp_vectorization = False
     builder = llvm.create_pass_builder(target, options)
     builder.getModulePassManager().run(module, builder)
     code: bytes = target.emit_object(module)
-    if not sys.dont_write_bytecode:
-        _keep(path, code)
+    _keep(folder, name, code)
     return code
 
 
-def _keep(path: Path, code: bytes) -> None:
-    """In the place of what older versions made. A folder that cannot be written to is no error."""
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base else Path(os.path.expanduser("~")) / ".cache") / "tile"
+
+
+def _keep(folder: Path, name: str, code: bytes) -> None:
+    """Beside the last ones that other versions made. A folder that cannot be written to is no error."""
     try:
-        _FOLDER.mkdir(exist_ok=True)
-        for other in _FOLDER.glob(f"{_PREFIX}*.o"):
-            other.unlink()
-        with atomic_file(path) as temporary:
+        folder.mkdir(parents=True, exist_ok=True)
+        others = sorted(folder.glob(f"{_PREFIX}*.o"), key=lambda path: path.stat().st_mtime)
+        for other in others[: 1 - _MOST_KEPT]:
+            other.unlink(missing_ok=True)
+        with atomic_file(folder / name) as temporary:
             temporary.write_bytes(code)
     except (OSError, TileError):
         pass

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...codegen.isa import Op
 from .elements import Kind, kinds_of
 from .kernel.layout import (
     DECODES,
@@ -227,12 +228,12 @@ class _Evaluation:
         waited = waited[waited > 0]
         found: dict[str, dict[int, float]] = {}
         for name, kind in (("send_wait", Kind.SEND), ("receive_wait", Kind.RECV)):
-            mine = self.kind[row] == kind
-            peers, place = np.unique(run.stream.peer[row[mine]], return_inverse=True)
-            times = np.zeros(len(peers), np.int64)
-            np.add.at(times, place, waited[mine])
+            mine = (self.kind[row] == kind) & (run.stream.peer[row] >= 0)
+            times = np.bincount(run.stream.peer[row[mine]], waited[mine], run.facts.cores)
+            peers = np.flatnonzero(times)
             found[name] = {
-                run.stream.core_ids[peer]: _ns(time) for peer, time in zip(peers.tolist(), times.tolist(), strict=True)
+                run.stream.core_ids[peer]: _ns(int(time))
+                for peer, time in zip(peers.tolist(), times[peers].tolist(), strict=True)
             }
         return found
 
@@ -306,9 +307,11 @@ class _Evaluation:
             counts[:, READS] += np.array(run.state.port, np.int64).reshape(-1, PORT)[:, -1]
         issued = np.array(run.state.issued, np.int64)
         if not run.options.quirks.energy_per_evaluation:
-            departed = np.asarray(run.state.departed, np.int64)
-            scalars = np.bincount(self.core_of[run.elements.row], departed * (self.kind[run.elements.row] == 0))
-            counts = np.stack([issued, issued, scalars[: len(issued)].astype(np.int64), counts[:, SCALARS]], axis=1)
+            row = run.elements.row
+            writes = IS_SCALAR[run.stream.op[row]] & (run.stream.op[row] != Op.SETBW)
+            departed = np.asarray(run.state.departed, np.int64) * writes
+            scalars = np.bincount(self.core_of[row], departed, len(issued)).astype(np.int64)
+            counts = np.stack([issued, issued, scalars, scalars], axis=1)
         fetches = sum(self._fetches(number, int(count)) for number, count in enumerate(issued.tolist()))
         decode = core.inst_decode_dynamic_power + core.inst_decode_offset_dynamic_power
         total_mw = (

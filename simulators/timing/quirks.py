@@ -10,10 +10,6 @@ class Quirks:
     """What the pimsim-nn simulator does and a machine, or its instruction set's document, would not.
 
     The defaults are the simulator's behaviour. A flag that is off gives what one would expect instead.
-
-    The exception is ``heap_order``: the simulator keeps simultaneous events in a heap without tie-breaking, so that
-    cores that run in step get clocks that are artefacts. By default, events of one instant happen here in the order in
-    which they were scheduled.
     """
 
     eightfold_array_read: bool = True
@@ -51,10 +47,14 @@ class Quirks:
     """What would happen exactly at the end of the simulated time does not."""
     energy_per_evaluation: bool = True
     """Decode and register file take energy whenever the simulator evaluates them, not once an instruction."""
-    heap_order: bool = False
-    """Simultaneous events happen in the order in which they leave the simulator's heap. Slow: every edge goes through
-    it. The result depends on ``sim_time_ns`` (by default what the machine file says), as the simulator's does."""
+    heap_order: bool = True
+    """Simultaneous events happen in the order in which they leave the simulator's heap, which has no rule for ties:
+    cores that run in step get clocks that are artefacts, and the result depends a little on ``sim_time_ns`` (by default
+    what the machine file says). Off: in the order in which they were scheduled."""
 
 
 SIMULATOR = Quirks()
 """As the real simulator."""
+
+FIRST_COME = Quirks(heap_order=False)
+"""As the real simulator if its heap had a rule for ties: first come, first served."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...analysis.machine import Machine
-from ...codegen.isa import TWO_VECTOR_OPS, VECTOR_OPS, Op
+from ...codegen.isa import ONE_ELEMENT_OPS, OUTPUT_WIDTH_OPS, TWO_VECTOR_OPS, VECTOR_OPS, Op
 from .costs import arrays_of
 from .quirks import Quirks
 from .stream import IS_VECTOR, Stream, op_mask
@@ -30,6 +30,8 @@ _TRANSFERS = op_mask(Op.LD, Op.ST, Op.LLDI, Op.LMV, Op.SEND, Op.RECV)
 _READS = op_mask(Op.MVMUL, *VECTOR_OPS, Op.ST, Op.LMV, Op.SEND)
 _BOUNDED = op_mask(Op.VRSU, Op.VRSL)
 _WRITES = op_mask(Op.MVMUL, *VECTOR_OPS, Op.LD, Op.LLDI, Op.LMV, Op.RECV)
+_OUTPUT_WIDTH = op_mask(*OUTPUT_WIDTH_OPS)
+_ONE_RESULT = op_mask(*ONE_ELEMENT_OPS)
 _FIXED_RESULT = op_mask(Op.VVDMUL, Op.VAVG, Op.VMV)
 """Their result's address takes no offset."""
 _INPUT_WIDTH_RESULT = op_mask(Op.VVADD, Op.VVSUB, Op.VVMAX)
@@ -63,8 +65,11 @@ def ranges_of(stream: Stream, machine: Machine, quirks: Quirks) -> Ranges:
     read = np.where(is_mvm, machine.array_rows * input_bytes, np.where(is_vector, length * input_bytes, size))
     matrix = machine.architecture.chip_config.core_config.matrix_config
     columns = matrix.cell_precision * matrix.xbar_size[1] // np.maximum(stream.weight_bits, 1)
-    width = np.where(_INPUT_WIDTH_RESULT[op], input_bytes, output_bytes)
-    result = np.where(op == Op.VAVG, 1, length) * width
+    if quirks.wrong_ranges:
+        result = np.where(_INPUT_WIDTH_RESULT[op], input_bytes, output_bytes) * np.where(op == Op.VAVG, 1, length)
+    else:
+        one = _ONE_RESULT[op] & (not quirks.full_length_results)
+        result = np.where(_OUTPUT_WIDTH[op], output_bytes, input_bytes) * np.where(one, 1, length)
     write = np.where(is_mvm, columns * arrays_of(stream) * output_bytes, np.where(is_vector, result, size))
 
     reads, reads2, writes = _READS[op], op_mask(*TWO_VECTOR_OPS)[op], _WRITES[op]
@@ -75,7 +80,6 @@ def ranges_of(stream: Stream, machine: Machine, quirks: Quirks) -> Ranges:
         lost = op_mask(Op.LD, Op.ST)[op]
     else:
         write = np.where(op == Op.LLDI, length, write)
-        write = np.where(op == Op.VRELU, length * input_bytes, write)
 
     selected = stream.offset if quirks.misread_offsets else stream.offset_select
     unit1 = np.where(is_vector & (op != Op.VMV), input_bytes, is_transfer.astype(np.int64))

@@ -98,6 +98,22 @@ def _of_json(program: JsonProgram) -> _Raw:
     return program.op, dict(program.fields), program.core_start, program.core_ids, program.groups
 
 
+_UNIT_FIELDS = {
+    "len": ("a", op_mask(*VECTOR_OPS, Op.LLDI, Op.LMV)),
+    "size": ("a", op_mask(Op.LD, Op.ST, Op.SEND, Op.RECV, Op.LLDI, Op.LMV)),
+    "core": ("b", op_mask(Op.SEND, Op.RECV, Op.SYNC)),
+    "group": ("b", op_mask(Op.MVMUL)),
+    "mbiw": ("a", op_mask(Op.MVMUL)),
+    "event_register": ("a", op_mask(Op.SYNC, Op.WAIT)),
+    "wait_value": ("b", op_mask(Op.WAIT)),
+}
+_SCALAR_FIELDS = {
+    "imm": ("a", op_mask(*SCALAR_OPS)),
+    "ibiw": ("a", op_mask(Op.SETBW)),
+    "obiw": ("b", op_mask(Op.SETBW)),
+}
+
+
 def _of_program(program: Program) -> _Raw:
     """Cores without instructions are left out, as in ``program.json``."""
     columns = program.columns
@@ -107,22 +123,11 @@ def _of_program(program: Program) -> _Raw:
     for name in ("rd", "rs1", "rs2"):
         found[name] = getattr(columns, name).astype(np.int64)
 
-    units, scalars = np.flatnonzero(~IS_SCALAR[op]), np.flatnonzero(IS_SCALAR[op])
-
-    def put(name: str, column: I64, *ops: Op, among: I64 = units) -> None:
-        rows = among[op_mask(*ops)[op[among]]]
-        found[name][rows] = column[rows]
-
-    put("imm", a, *SCALAR_OPS, among=scalars)
-    put("len", a, *VECTOR_OPS, Op.LLDI, Op.LMV)
-    put("size", a, Op.LD, Op.ST, Op.SEND, Op.RECV, Op.LLDI, Op.LMV)
-    put("core", b, Op.SEND, Op.RECV, Op.SYNC)
-    put("group", b, Op.MVMUL)
-    put("mbiw", a, Op.MVMUL)
-    put("ibiw", a, Op.SETBW, among=scalars)
-    put("obiw", b, Op.SETBW, among=scalars)
-    put("event_register", a, Op.SYNC, Op.WAIT)
-    put("wait_value", b, Op.WAIT)
+    for rows, taken in ((~IS_SCALAR[op], _UNIT_FIELDS), (IS_SCALAR[op], _SCALAR_FIELDS)):
+        at = np.flatnonzero(rows)
+        codes, columns_at = op[at], {"a": a[at], "b": b[at]}
+        for name, (column, has_it) in taken.items():
+            found[name][at] = columns_at[column] * has_it[codes]
     used = np.flatnonzero(np.diff(program.core_start))
     start = np.append(program.core_start[used], len(op))
     return op, found, start, tuple(used.tolist()), tuple(program.groups[core] for core in used.tolist())

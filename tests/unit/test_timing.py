@@ -1,4 +1,4 @@
-"""What the clock says of small programs that one can follow by hand, quirk by quirk, and what it refuses."""
+"""What the clock says of small programs that one can follow by hand, and what it refuses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tilec.analysis.machine import Machine
 from tilec.codegen.json_reader import JsonProgram, parse_program_json
-from tilec.simulators.timing import SPENDINGS, Quirks, TimingOptions, TimingResult, simulate
+from tilec.simulators.timing import SPENDINGS, TimingOptions, TimingResult, simulate
 from tilec.support.diagnostics import TileError
 
 from tests.timing_oracle import Chip
@@ -154,57 +154,6 @@ def test_to_json_is_json() -> None:
     assert content["latency_ns"] == content["makespan_ns"]
     assert content["cores"][0]["spent_ns"]["vector"] > 0
     assert content["energy"]["total_pj"] == content["energy_pj"]
-
-
-# Quirks
-
-SEND = [SETBW, {"op": "send", "rd": 1, "rs1": 1, "core": 1, "size": 64}]
-RECEIVE = [{"op": "recv", "rd": 1, "core": 0, "size": 64}]
-READ = {"op": "vvadd", "rd": 7, "rs1": 6, "rs2": 6, "len": 64}
-QUIRKS: dict[str, tuple[list[list[dict[str, Any]]], Machine]] = {
-    "eightfold_array_read": ([[SETBW, MVM]], MACHINE),
-    "vector_time_in_ns": ([[SETBW, ADD]], machine(period=2)),
-    "full_length_results": ([[SETBW, {**ADD, "op": "vvdmul", "len": 640}]], MACHINE),
-    "free_load_reply": ([[{"op": "ld", "rd": 1, "rs1": 2, "size": 256}, FILL]], MACHINE),
-    "late_short_steps": ([[{**ADD, "len": 0}, SETBW, {**ADD, "len": 0}]], MACHINE),
-    "closed_ranges": ([[SETBW, *registers(0, 0, 0, 0, 0, 937, 9000, 0, 936), FILL, READ]], machine(4)),
-    "unseen_write_after_write": ([[SETBW, *registers(0, 8000, 8000, 0, 0, 0, 0, 0, 0), ADD, FILL]], machine(4)),
-    "wrong_ranges": ([[SETBW, *registers(0, 0, 0, 0, 0, 990, 9000, 0, 936), FILL, READ]], machine(4)),
-    "misread_offsets": (
-        [[SETBW, *registers(0, 0, 0, 0, 0, -2, 9000, 0, 1024), FILL, {**READ, "offset": {"offset_value": 1026}}]],
-        machine(4),
-    ),
-    "last_instant_lost": ([[SETBW, ADD]], MACHINE),
-}
-
-
-def outcome(lists: list[list[dict[str, Any]]], on: Machine, limit: float | None, quirks: Quirks) -> object:
-    result = simulate(stream(*lists), on, TimingOptions(sim_time_ns=limit, quirks=quirks))
-    return result.core_finish_ns
-
-
-@pytest.mark.parametrize("name", QUIRKS)
-def test_a_quirk_can_be_switched_off(name: str) -> None:
-    lists, on = QUIRKS[name]
-    limit = simulate(stream(*lists), on).latency_ns if name == "last_instant_lost" else None
-    off = dataclasses.replace(Quirks(), **{name: False})
-    assert outcome(lists, on, limit, Quirks()) != outcome(lists, on, limit, off)
-
-
-def test_other_quirks_can_be_switched_off() -> None:
-    scalar_end = simulate(stream([ADD, SETBW]), MACHINE, TimingOptions(quirks=Quirks(unfinished_scalar_end=False)))
-    assert scalar_end.finished
-    uneven = dataclasses.replace(MACHINE.architecture.chip_config.core_config.matrix_config, adc_count=3)
-    on = machine()
-    core = dataclasses.replace(on.architecture.chip_config.core_config, matrix_config=uneven)
-    chip = dataclasses.replace(on.architecture.chip_config, core_config=core)
-    on = dataclasses.replace(on, architecture=dataclasses.replace(on.architecture, chip_config=chip))
-    up = TimingOptions(quirks=Quirks(conversions_round_down=False))
-    assert simulate(stream([SETBW, MVM]), on, up).latency_ns > simulate(stream([SETBW, MVM]), on).latency_ns
-    far = dataclasses.replace(MACHINE.network, latency_ns=MACHINE.network.latency_ns + 0.75)
-    on = dataclasses.replace(MACHINE, network=far)
-    exact = TimingOptions(quirks=Quirks(whole_nanosecond_flights=False))
-    assert simulate(stream(SEND, RECEIVE), on, exact).latency_ns > simulate(stream(SEND, RECEIVE), on).latency_ns
 
 
 # What is refused

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from tilec.simulators.timing import Quirks, TimingResult, simulate
+from tilec.simulators.timing import FIRST_COME, SIMULATOR, Quirks, TimingResult, simulate
 
 from tests.golden import GoldenCase, golden_case, golden_names
 
 NAMES = golden_names()
 
 
-def compare(case: GoldenCase, result: TimingResult, printed: bool = False) -> None:
-    """With the values under first-come-first-served order, or, where they differ, with those that were printed."""
+def compare(case: GoldenCase, result: TimingResult, printed: bool = True) -> None:
+    """With the values that were printed, or with those under first-come-first-served order."""
     expected = case.printed if printed else case.expected
     if result.looped:
         assert result.rounds == by_core(expected["rounds"])
@@ -40,17 +40,17 @@ def test_it_prints_what_the_simulator_printed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_with_the_simulators_heap_it_prints_even_its_artefacts(name: str) -> None:
+def test_first_come_first_served_it_prints_no_artefacts(name: str) -> None:
     case = golden_case(name)
-    result = simulate(case.program, case.machine, case.options(quirks=Quirks(heap_order=True)))
-    compare(case, result, printed=True)
+    compare(case, simulate(case.program, case.machine, case.options(quirks=FIRST_COME)), printed=False)
 
 
+@pytest.mark.parametrize("quirks", [SIMULATOR, FIRST_COME], ids=["heap", "first-come"])
 @pytest.mark.parametrize("name", NAMES)
-def test_folding_changes_nothing(name: str) -> None:
+def test_folding_changes_nothing(name: str, quirks: Quirks) -> None:
     case = golden_case(name)
-    folded = simulate(case.program, case.machine, case.options())
-    whole = simulate(case.program, case.machine, case.options(folds=False))
+    folded = simulate(case.program, case.machine, case.options(quirks=quirks))
+    whole = simulate(case.program, case.machine, case.options(quirks=quirks, folds=False))
     assert without_sums(whole) == without_sums(folded)
     assert whole.energy.total_pj == pytest.approx(folded.energy.total_pj, rel=1e-12)
 
@@ -71,11 +71,9 @@ def test_times_of_every_core_add_up_to_the_makespan(name: str) -> None:
     assert sum(result.spent_ns.values()) == pytest.approx(result.makespan_ns * len(result.cores), abs=1e-5)
 
 
-@pytest.mark.slow
-def test_the_compiled_loop_gives_the_same() -> None:
+@pytest.mark.parametrize("quirks", [SIMULATOR, FIRST_COME], ids=["heap", "first-come"])
+def test_the_machine_code_gives_the_same(quirks: Quirks) -> None:
     for name in NAMES:
         case = golden_case(name)
-        compiled = simulate(case.program, case.machine, case.options(compiles=True))
-        assert compiled == simulate(case.program, case.machine, case.options(compiles=False)), name
-        heap = simulate(case.program, case.machine, case.options(compiles=True, quirks=Quirks(heap_order=True)))
-        compare(case, heap, printed=True)
+        compiled = simulate(case.program, case.machine, case.options(quirks=quirks, compiles=True))
+        assert compiled == simulate(case.program, case.machine, case.options(quirks=quirks, compiles=False)), name

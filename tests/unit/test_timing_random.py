@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tilec.analysis.machine import Machine
 from tilec.codegen.json_reader import JsonProgram, parse_program_json
-from tilec.simulators.timing import TimingOptions, simulate
+from tilec.simulators.timing import FIRST_COME, TimingOptions, simulate
 
 from tests.golden import machine_content
 from tests.timing_oracle import SCALARS, Chip
@@ -101,7 +101,7 @@ def test_finish_times_are_those_of_the_oracle(seed: int) -> None:
     groups = [[rng.randint(1, 4) for _ in range(rng.randint(0, 3))] for _ in range(cores)]
     machine = random_machine(rng, cores)
     lists = random_lists(rng, cores, groups)
-    options = TimingOptions(sim_time_ns=LIMIT_NS)
+    options = TimingOptions(sim_time_ns=LIMIT_NS, quirks=FIRST_COME)
     result = simulate(as_program(lists, groups), machine, options)
     expected = Chip(machine, lists, groups).run(LIMIT_NS * 1000)
     found = [core.finish_ns for core in result.cores]

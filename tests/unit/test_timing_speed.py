@@ -1,0 +1,80 @@
+"""How long the clock itself takes: so much an instruction, however long what it simulates takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tilec.analysis.machine import Machine
+from tilec.codegen.json_reader import JsonProgram, parse_program_json
+from tilec.simulators.timing import TimingOptions, simulate
+
+REFERENCE = Machine.load("reference144")
+CORES = 24
+ROUNDS = 200
+
+
+def pipeline(rounds: int) -> JsonProgram:
+    """Rows pass from core to core; each computes a product, a vector operation and a copy for every one of them."""
+    lists: dict[str, list[dict[str, Any]]] = {}
+    for core in range(CORES):
+        one: list[dict[str, Any]] = [
+            *([{"op": "recv", "rd": 1, "core": core - 1, "size": 128}] if core else []),
+            {"op": "sldi", "rd": 2, "imm": 4096},
+            {"op": "mvmul", "rd": 2, "rs1": 1, "mbiw": 8, "group": 0},
+            {"op": "vrelu", "rd": 3, "rs1": 2, "len": 128},
+            {"op": "lmv", "rd": 4, "rs1": 3, "len": 128, "size": 128},
+            *([{"op": "send", "rd": 4, "rs1": 4, "core": core + 1, "size": 128}] if core + 1 < CORES else []),
+        ]
+        lists[f"core{core}"] = [{"op": "setbw", "ibiw": 8, "obiw": 8}, *(line for _ in range(rounds) for line in one)]
+    groups = {f"core{core}": [1] for core in range(CORES)}
+    content = {"config": {"core_cnt": CORES, "array_group_map": groups}, **lists}
+    return parse_program_json(json.dumps(content).encode(), "pipeline")
+
+
+def machine(rob_size: int = 1, xbar_latency: float | None = None) -> Machine:
+    chip = REFERENCE.architecture.chip_config
+    matrix = chip.core_config.matrix_config
+    if xbar_latency is not None:
+        matrix = dataclasses.replace(matrix, xbar_latency=xbar_latency)
+    core = dataclasses.replace(chip.core_config, rob_size=rob_size, matrix_config=matrix)
+    chip = dataclasses.replace(chip, core_config=core)
+    return dataclasses.replace(REFERENCE, architecture=dataclasses.replace(REFERENCE.architecture, chip_config=chip))
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Of this process, the least of a few runs: what others do on the machine hardly matters."""
+    action()
+    times: list[float] = []
+    for _ in range(5):
+        start = time.process_time()
+        action()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize("rob_size", [1, 16])
+def test_an_instruction_takes_microseconds(rob_size: int) -> None:
+    """Measured: less than one. Interpreted, it would be fifty times as much, so that five tell the two apart."""
+    program, on = pipeline(ROUNDS), machine(rob_size)
+    assert seconds(lambda: simulate(program, on)) < 5e-6 * len(program.op)
+
+
+@pytest.mark.parametrize("rob_size", [1, 16])
+def test_twice_as_many_instructions_take_twice_as_long(rob_size: int) -> None:
+    on = machine(rob_size)
+    half, whole = pipeline(2 * ROUNDS), pipeline(4 * ROUNDS)
+    assert seconds(lambda: simulate(whole, on)) < 3 * seconds(lambda: simulate(half, on))
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+def test_simulated_time_costs_nothing(compiles: bool) -> None:
+    """With products of nearly a millisecond the clock ticks four hundred times as often."""
+    program, options = pipeline(ROUNDS if compiles else 10), TimingOptions(compiles=compiles)
+    short, long = machine(), machine(xbar_latency=100_000.0)
+    assert simulate(program, long, options).latency_ns > 300 * simulate(program, short, options).latency_ns
+    assert seconds(lambda: simulate(program, long, options)) < 2 * seconds(lambda: simulate(program, short, options))
