@@ -1,8 +1,8 @@
 """Runs the RUN lines of lit tests in this process, where that is possible, because starting Python costs the most.
 
-A line is run here if it is a pipeline of `tile-opt`, `filecheck`, `cat` and `not` with the redirections `2>&1`,
-`> FILE`, `2> FILE` and `< FILE`, or several of these joined by `&&`. Any other line is given to bash. Of lit's
-substitutions there are `%s`, `%S`, `%t` and `%%`.
+A line is run here if it is a pipeline of `tile-opt`, `tile-compile`, `tile-report`, `filecheck`, `cat` and `not` with
+the redirections `2>&1`, `> FILE`, `2> FILE` and `< FILE`, or several of these joined by `&&`. Any other line is given
+to bash. Of lit's substitutions there are `%s`, `%S`, `%t` and `%%`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import filecheck.main
-from tilec.tools import tile_opt
+from tilec.tools import tile_compile, tile_opt, tile_report
 
 TOOLS = Path(__file__).parent / "filecheck" / "tools"
 _RUN = re.compile(r"RUN:[ \t]?(.*)")
@@ -199,6 +199,14 @@ def _tile_opt(arguments: list[str]) -> int:
     return _exit_code(lambda: tile_opt.main(arguments))
 
 
+def _tile_compile(arguments: list[str]) -> int:
+    return _exit_code(lambda: tile_compile.main(arguments))
+
+
+def _tile_report(arguments: list[str]) -> int:
+    return _exit_code(lambda: tile_report.main(arguments))
+
+
 def _filecheck(arguments: list[str]) -> int:
     return _exit_code(lambda: filecheck.main.main(["filecheck", *arguments]))
 
@@ -214,4 +222,10 @@ def _cat(arguments: list[str]) -> int:
     return 0
 
 
-PROGRAMS: dict[str, Callable[[list[str]], int]] = {"tile-opt": _tile_opt, "filecheck": _filecheck, "cat": _cat}
+PROGRAMS: dict[str, Callable[[list[str]], int]] = {
+    "tile-opt": _tile_opt,
+    "tile-compile": _tile_compile,
+    "tile-report": _tile_report,
+    "filecheck": _filecheck,
+    "cat": _cat,
+}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..simulators.timing import CoreTiming, TimingResult
 from .tables import text_table
 
-_WORKING: Mapping[str, tuple[str, ...]] = {
+WORKING: Mapping[str, tuple[str, ...]] = {
     "matrix": ("matrix",),
     "vector": ("vector",),
     "copies": ("local_move",),
@@ -53,7 +53,7 @@ class CoreIdle:
 
     @staticmethod
     def of(core: CoreTiming) -> CoreIdle:
-        working = {name: sum(core.spent_ns[use] for use in uses) for name, uses in _WORKING.items()}
+        working = {name: sum(core.spent_ns[use] for use in uses) for name, uses in WORKING.items()}
         idle = {reason: core.spent_ns[reason] for reason in IDLE_REASONS}
         waits: dict[int, float] = {}
         for by_core in core.waits_ns.values():
@@ -98,7 +98,7 @@ def _text(cores: Sequence[CoreIdle], makespan: float, unused: int, everything: b
     yield "\n"
     idlest = sorted(cores, key=lambda core: (-core.idle_ns, core.core))
     shown = idlest if everything else idlest[:_CORES_SHOWN]
-    headers = ["core", *_WORKING, *(_SHORT[reason] for reason in IDLE_REASONS), "waits for core"]
+    headers = ["core", *WORKING, *(_SHORT[reason] for reason in IDLE_REASONS), "waits for core"]
     rows = [_row(core, makespan or 1.0) for core in shown]
     yield "the time of each core in %, the idlest first\n"
     yield text_table(rows, headers, (0, len(headers) - 1))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from tilec.codegen.expansion import expand_program
+from tilec.codegen.instruction_table import InstructionTable
 from tilec.codegen.package import package_digest, read_package
 from tilec.simulators.functional import run
 from tilec.tools import tile_opt
@@ -77,3 +81,59 @@ def test_a_lowered_module_needs_no_passes(network: Path, tmp_path: Path) -> None
     assert tile_opt.main([str(network), "-p", "tile-default{machine=tiny4}", "-o", str(lowered)]) == 0
     assert main([str(lowered), "-q", "-o", str(tmp_path / "out"), "--pass-pipeline", ""]) == 0
     assert read_package(tmp_path / "out").options["pipeline"] == "builtin.module()"
+
+
+def test_what_a_build_took_stands_outside_its_package(network: Path, tmp_path: Path) -> None:
+    """Time and memory are not the same twice; a package is."""
+    digests: list[str] = []
+    for name, more in (("a", []), ("b", ["--build-report", str(tmp_path / "b.json"), "--timing"])):
+        assert main([str(network), "-q", "-o", str(tmp_path / name), "--machine", "tiny4", *more]) == 0
+        digests.append(package_digest(tmp_path / name))
+    assert digests[0] == digests[1]
+    content = json.loads((tmp_path / "b.json").read_text())
+    assert content["package"] == digests[0]
+    assert 0 < sum(content["seconds"].values()) <= content["wall_seconds"]
+    assert content["seconds"].keys() >= {"Code generation", "Output", "pim-bufferize"}
+    assert content["cpu_seconds"] > 0
+    assert content["peak_rss_bytes"] > 10 << 20
+    report = json.loads(read_package(tmp_path / "a", with_reports=True).reports["proxies.json"])
+    assert report["stages"] == content["stages"]
+    assert list(report["stages"])[:2] == ["input", "onnx-simplify"]
+    assert list(report["stages"])[-2:] == ["pim-plan-memory", "package"]
+
+
+def test_the_guard_reports_on_code_generation(network: Path, tmp_path: Path) -> None:
+    guard = str(tmp_path / "guard.json")
+    assert main([str(network), "-q", "-o", str(tmp_path / "out"), "--machine", "tiny4", "--guard-report", guard]) == 0
+    last = json.loads(Path(guard).read_text())["passes"][-1]
+    assert (last["pass"], last["verdict"], last["after"]["level"]) == ("pim-codegen", "accepted", "package")
+    assert last["seconds"] > 0
+
+
+def test_the_guard_s_mode_in_the_pipeline_holds_for_code_generation(network: Path, tmp_path: Path) -> None:
+    guard = str(tmp_path / "guard.json")
+    pipeline = "tile-default{machine=tiny4},guard-mode{mode=off}"
+    arguments = [str(network), "-q", "-o", str(tmp_path / "out"), "--pass-pipeline", pipeline, "--guard-report", guard]
+    assert main(arguments) == 0
+    last = json.loads(Path(guard).read_text())["passes"][-1]
+    assert (last["pass"], last["mode"], last["after"]) == ("pim-codegen", "off", None)
+    report = json.loads(read_package(tmp_path / "out", with_reports=True).reports["proxies.json"])
+    assert "package" not in report["stages"]
+
+
+def test_a_package_that_breaks_the_contract_is_not_written(
+    network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Code generation that issues everything twice."""
+
+    def twice(*arguments: Any) -> tuple[InstructionTable, tuple[str, ...]]:
+        table, nodes = expand_program(*arguments)
+        return InstructionTable.concat((table, table)), nodes
+
+    monkeypatch.setattr("tilec.codegen.build.expand_program", twice)
+    arguments = [str(network), "-q", "-o", str(tmp_path / "out"), "--machine", "tiny4"]
+    assert main(arguments) == 1
+    assert "guard: pass 'pim-codegen': " in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert main([*arguments, "--guard=report"]) == 0
+    assert (tmp_path / "out").exists()
