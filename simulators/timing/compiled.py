@@ -34,6 +34,7 @@ _MODULES = (heaps, network, spending, registers, units, front_end, loop)
 _COLUMNS = [f"{owner.__name__.lower()}.{name}" for owner in (Facts, Code, State) for name in owner._fields]
 _PREFIX = "clock-"
 _MOST_KEPT = 8
+_DIGEST_BYTES = 32
 
 
 def can_compile() -> bool:
@@ -76,9 +77,12 @@ def _function() -> Callable[..., int]:
 def _object_code(llvm: Any, target: Any, name: str) -> bytes:
     folder = _cache_folder()
     try:
-        return (folder / name).read_bytes()
+        kept = (folder / name).read_bytes()
     except OSError:
-        pass
+        kept = b""
+    code = kept[_DIGEST_BYTES:]
+    if kept and hashlib.sha256(code).digest() == kept[:_DIGEST_BYTES]:
+        return code
     module = llvm.parse_assembly(_text())
     module.verify()
     # There are no loops here that more effort would make faster.
@@ -86,8 +90,8 @@ def _object_code(llvm: Any, target: Any, name: str) -> bytes:
     options.loop_vectorization = options.loop_unrolling = options.slp_vectorization = False
     builder = llvm.create_pass_builder(target, options)
     builder.getModulePassManager().run(module, builder)
-    code: bytes = target.emit_object(module)
-    _keep(folder, name, code)
+    code = cast("bytes", target.emit_object(module))
+    _keep(folder, name, hashlib.sha256(code).digest() + code)
     return code
 
 
@@ -96,7 +100,7 @@ def _cache_folder() -> Path:
     return (Path(base) if base else Path(os.path.expanduser("~")) / ".cache") / "tile"
 
 
-def _keep(folder: Path, name: str, code: bytes) -> None:
+def _keep(folder: Path, name: str, content: bytes) -> None:
     """Beside the last ones that other versions made. A folder that cannot be written to is no error."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -104,7 +108,7 @@ def _keep(folder: Path, name: str, code: bytes) -> None:
         for other in others[: 1 - _MOST_KEPT]:
             other.unlink(missing_ok=True)
         with atomic_file(folder / name) as temporary:
-            temporary.write_bytes(code)
+            temporary.write_bytes(content)
     except (OSError, TileError):
         pass
 

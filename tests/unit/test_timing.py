@@ -138,6 +138,15 @@ def test_a_core_that_never_finishes_says_why() -> None:
     assert time_of([SETBW, ADD], sim_time_ns=10).unfinished == {0: "cut_off"}
 
 
+@pytest.mark.parametrize("compiles", [True, False])
+def test_a_switch_may_hold_many_messages(compiles: bool) -> None:
+    """300 signals, which take a core three cycles each and the switch four: the last one arrives 4 * 300 ns after."""
+    signals = [{"op": "sync", "core": 1, "event_register": 3}] * 300
+    result = time_of(signals, [{"op": "wait", "event_register": 3, "wait_value": 300}], compiles=compiles)
+    assert MACHINE.flight_ns(0, 1, 1) == 4
+    assert result.cores[1].finish_ns == 2 + 4 * 300 + 3  # as pimsim-nn prints
+
+
 def test_throughput_counts_rounds() -> None:
     lines = [SETBW, ADD, ADD]
     result = time_of(lines, lines + lines, looped=True, sim_time_ns=100_000)
