@@ -159,6 +159,10 @@ class Machine:
 
     def digest(self) -> str:
         """Hash of everything that a compiled program or its time can depend on. Not of names, paths or sim_config."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         chip = dataclasses.asdict(self._chip)
         del chip["network_config"]["mesh"]
         del chip["network_config"]["net_config_file_path"]

@@ -5,6 +5,7 @@ From it the proxies come in the same way at every level, so that the numbers of 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -49,7 +50,7 @@ class Tensor:
 
     @property
     def row_elements(self) -> int:
-        return int(np.prod(self.shape[1:], dtype=np.int64))
+        return math.prod(self.shape[1:])
 
 
 @dataclass(frozen=True, eq=False)

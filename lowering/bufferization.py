@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..dialects import pim
 from ..dialects.location import copy_location, node_name
-from ..dialects.pim import Access, IssueOp, access_attr, shape_of
+from ..dialects.pim import Access, IssueOp, access_attr, access_list, shape_of
 from ..dialects.spat import WindowAttr
 from ..support.diagnostics import TileError
 from .instruction_chains import chains_of
@@ -342,9 +341,7 @@ def _contract(alloc: pim.AllocOp, users: Sequence[IssueOp]) -> None:
     assert block is not None
     block.insert_op_before(narrow, alloc)
     for user in users:
-        user.properties["accesses"] = BuiltinArrayAttr(
-            [access_attr(_still(a) if v is alloc.result else a) for v, a in user.reads]
-        )
+        user.properties["accesses"] = access_list(*(_still(a) if v is alloc.result else a for v, a in user.reads))
         if user.dest is alloc.result:
             user.properties["dest_access"] = access_attr(_still(user.dest_access.data))
     alloc.result.replace_all_uses_with(narrow.result)

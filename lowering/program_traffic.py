@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -174,7 +175,7 @@ def _loaded_constants(batch: Batch) -> list[tuple[int, int, int]]:
         if isinstance(source.owner, pim.ConstantOp):
             shape = shape_of(source)
             stack = len(shape) == 3
-            loaded.append((_identity(source), 0 if stack else shape[0], int(np.prod(shape))))
+            loaded.append((_identity(source), 0 if stack else shape[0], math.prod(shape)))
     return loaded
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -153,9 +154,9 @@ class _Fields:
         for op in self.others:
             match op:
                 case spat.InputOp() | pim.InputOp():
-                    elements += int(np.prod(shape_of(op.result), dtype=np.int64))
+                    elements += math.prod(shape_of(op.result))
                 case spat.OutputOp() | pim.OutputOp():
-                    elements += sum(int(np.prod(shape_of(value), dtype=np.int64)) for value in op.values)
+                    elements += sum(math.prod(shape_of(value)) for value in op.values)
                 case pim.ConstantOp():
                     constants[id(op.value.data)] = op.value.size
                 case _:
@@ -218,7 +219,7 @@ class _Fields:
                 for value in op.values:
                     rows, *row = shape_of(value)
                     _add(stored, op.output_name.data, rows)
-                    stored_elements += rows * int(np.prod(row, dtype=np.int64))
+                    stored_elements += rows * math.prod(row)
         found |= {
             "host_to_device_copies": sum(loads.values()) + constants,
             "device_to_host_copies": sum(stored.values()),

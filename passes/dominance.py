@@ -47,12 +47,15 @@ def immediate_dominators(region: Region) -> dict[Block, Block]:
     return dominators
 
 
-def _check_region(region: Region, visible: set[SSAValue]) -> Iterator[OpError]:
-    """Checks ``region``, at whose op the values ``visible`` can be used; leaves ``visible`` as it was."""
+def _check_region(region: Region, visible: set[int]) -> Iterator[OpError]:
+    """Checks ``region``, at whose op the values ``visible`` can be used; leaves ``visible`` as it was.
+
+    Values are known by identity, since they are all there while this runs.
+    """
     if region.first_block is None:
         return
     if region.first_block.next_block is None:
-        defined: list[SSAValue] = []
+        defined: list[int] = []
         yield from _check_block(region.first_block, visible, defined)
         visible.difference_update(defined)
         return
@@ -63,7 +66,7 @@ def _check_region(region: Region, visible: set[SSAValue]) -> Iterator[OpError]:
         if block is not dominator:
             dominated[dominator].append(block)
     # A walk over the dominator tree; an entry with values takes them out of sight again.
-    stack: list[Block | list[SSAValue]] = [region.first_block]
+    stack: list[Block | list[int]] = [region.first_block]
     while stack:
         entry = stack.pop()
         if isinstance(entry, list):
@@ -77,27 +80,32 @@ def _check_region(region: Region, visible: set[SSAValue]) -> Iterator[OpError]:
     # In a block that nothing jumps to, every value of the region may be used, as in MLIR.
     unreachable = [block for block in region.blocks if block not in dominators]
     if unreachable:
-        everything = {value for block in region.blocks for value in _values(block)} - visible
+        everything = {id(value) for block in region.blocks for value in _values(block)} - visible
         visible |= everything
         for block in unreachable:
             yield from _check_block(block, visible, [])
         visible -= everything
 
 
-def _check_block(block: Block, visible: set[SSAValue], defined: list[SSAValue]) -> Iterator[OpError]:
+def _check_block(block: Block, visible: set[int], defined: list[int]) -> Iterator[OpError]:
     """Checks ``block`` and adds its values to ``visible`` and to ``defined``."""
-    visible.update(block.args)
-    defined.extend(block.args)
-    for op in block.ops:
-        for index, operand in enumerate(op.operands):
-            if operand not in visible:
-                yield OpError(op, f"operand #{index} does not dominate this use: {_reason(op, operand)}")
+    arguments = [id(argument) for argument in block.args]
+    visible.update(arguments)
+    defined += arguments
+    op = block.first_op
+    while op is not None:
+        if not visible.issuperset(map(id, op.operands)):
+            for index, operand in enumerate(op.operands):
+                if id(operand) not in visible:
+                    yield OpError(op, f"operand #{index} does not dominate this use: {_reason(op, operand)}")
         if op.regions:
             isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
             for region in op.regions:
                 yield from _check_region(region, set() if isolated else visible)
-        visible.update(op.results)
-        defined.extend(op.results)
+        results = [id(result) for result in op.results]
+        visible.update(results)
+        defined += results
+        op = op.next_op
 
 
 def _reason(op: Operation, value: SSAValue) -> str:

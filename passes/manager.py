@@ -14,6 +14,7 @@ from ..support.diagnostics import TileError, TileErrors
 from .instrumentation import PassInstrumentation, PassRun
 from .op_error import concise_diagnostics
 from .pass_bug import PassBug
+from .verified_ops import VerifiedOps
 from .verifier import verify_module
 
 
@@ -54,12 +55,16 @@ class PassManager:
 class Verifier(PassInstrumentation):
     """Verifies the module before the first pass and after every pass."""
 
+    def __init__(self) -> None:
+        self._verified = VerifiedOps()
+
     def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
-        verify_module(module)
+        self._verified = VerifiedOps()
+        verify_module(module, self._verified)
 
     def after_pass(self, run: PassRun) -> None:
         try:
-            verify_module(run.module)
+            verify_module(run.module, self._verified)
         except TileError as error:
             errors = error.errors if isinstance(error, TileErrors) else (error,)
             blame = TileError(f"pass '{run.name}'", "left an invalid module", "this is an error in the pass")

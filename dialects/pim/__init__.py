@@ -6,7 +6,7 @@ The same ops appear on tensors (what each core computes, pure) and, after `pim-b
 
 from xdsl.ir import Dialect
 
-from .attributes import Access, AccessAttr, access_attr
+from .attributes import Access, AccessAttr, access_attr, access_list
 from .ops import (
     INSTRUCTIONS,
     OPS,
@@ -51,6 +51,7 @@ __all__ = [
     "TransferOp",
     "YieldOp",
     "access_attr",
+    "access_list",
     "buffer_type",
     "integer",
     "shape_of",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -65,3 +66,9 @@ class AccessAttr(Data[Access]):
 def access_attr(access: Access) -> AccessAttr:
     """The attribute of this access; of one access mostly the same object."""
     return AccessAttr(access)
+
+
+@lru_cache(KEPT)
+def access_list(*accesses: Access) -> ArrayAttr[AccessAttr]:
+    """The attribute of these accesses, likewise."""
+    return ArrayAttr([access_attr(access) for access in accesses])

@@ -37,7 +37,6 @@ from xdsl.irdl import (
 from xdsl.traits import (
     ConstantLike,
     HasParent,
-    IsolatedFromAbove,
     IsTerminator,
     NoTerminator,
     Pure,
@@ -50,7 +49,8 @@ from ..shaped_types import ROWS, TILE, TILE_OR_ROWS, F32Shape
 from ..spat.attributes import WindowAttr
 from ..spat.verification import output_images, verify_element, verify_output, verify_schedule, verify_window
 from ..tile import ArrayAttr
-from .attributes import Access, AccessAttr, access_attr
+from ..traits import Isolated, VerifiedAlone
+from .attributes import Access, AccessAttr, access_attr, access_list
 
 Integer: TypeAlias = IntegerAttr[I64]
 
@@ -120,7 +120,7 @@ class EndOp(IRDLOperation):
     """
 
     name = "pim.end"
-    traits = traits_def(IsTerminator(), Pure())
+    traits = traits_def(IsTerminator(), Pure(), VerifiedAlone())
     assembly_format = "attr-dict"
 
 
@@ -142,7 +142,7 @@ class ProgramOp(IRDLOperation):
     zeros = opt_prop_def(ArrayAttr)
     peak_bytes = opt_prop_def(ArrayAttr)
     body = region_def("single_block")
-    traits = traits_def(IsolatedFromAbove(), NoTerminator())
+    traits = traits_def(Isolated(), NoTerminator())
     assembly_format = "(`zeros` $zeros^)? (`peak` $peak_bytes^)? attr-dict-with-keyword $body"
 
     def __init__(self, body: Region) -> None:
@@ -257,7 +257,7 @@ class ConstantOp(IRDLOperation):
     name = "pim.constant"
     value = prop_def(ArrayAttr)
     result = result_def(TILE_OR_ROWS)
-    traits = traits_def(Pure(), ConstantLike())
+    traits = traits_def(Pure(), ConstantLike(), VerifiedAlone())
     assembly_format = "$value attr-dict `:` type($result)"
 
     def __init__(self, value: ArrayAttr, columns: int = 1) -> None:
@@ -286,7 +286,7 @@ class MatrixOp(IRDLOperation):
     name = "pim.matrix"
     value = prop_def(ArrayAttr)
     result = result_def(TILE)
-    traits = traits_def(Pure(), ConstantLike())
+    traits = traits_def(Pure(), ConstantLike(), VerifiedAlone())
     assembly_format = "$value attr-dict `:` type($result)"
 
     def __init__(self, value: ArrayAttr) -> None:
@@ -333,7 +333,7 @@ class CoreBatchOp(IRDLOperation):
     windows = prop_def(BuiltinArrayAttr[Attribute])
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    traits = traits_def(IsolatedFromAbove(), HasParent(ProgramOp))
+    traits = traits_def(Isolated(), HasParent(ProgramOp))
     assembly_format = (
         "`lanes` $lanes `replicas` $replicas `cores` $cores `steps` $steps (`span` $span^)? "
         "`ins` `(` ($inputs^ `:` type($inputs))? `)` `windows` $windows "
@@ -477,7 +477,7 @@ class YieldOp(IRDLOperation):
 
     name = "pim.yield"
     values = var_operand_def(TILE)
-    traits = traits_def(IsTerminator(), Pure())
+    traits = traits_def(IsTerminator(), Pure(), VerifiedAlone())
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
     def __init__(self, *values: SSAValue) -> None:
@@ -495,7 +495,7 @@ class EmptyOp(IRDLOperation):
 
     name = "pim.empty"
     result = result_def(TILE)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedAlone())
     assembly_format = "attr-dict `:` type($result)"
 
     def __init__(self, *shape: int) -> None:
@@ -517,6 +517,7 @@ class AllocOp(IRDLOperation):
     slack = prop_def(Integer)
     addresses = opt_prop_def(ArrayAttr)
     result = result_def(_TILE_BUFFER)
+    traits = traits_def(VerifiedAlone())
     assembly_format = "`slack` $slack (`at` $addresses^)? attr-dict `:` type($result)"
 
     def __init__(self, shape: Sequence[int], slack: int = 0) -> None:
@@ -555,6 +556,7 @@ class IssueOp(IRDLOperation):
     dest_access = prop_def(AccessAttr)
     result = opt_result_def(TILE)
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    traits = traits_def(VerifiedAlone())
     assembly_format = (
         "$instruction `length` $length `repeat` $repeat (`chained` $chained^)? (`immediate` $immediate^)? "
         "` ` `(` ($sources^ `:` type($sources))? `)` $accesses "
@@ -581,7 +583,7 @@ class IssueOp(IRDLOperation):
             "instruction": string(instruction),
             "length": integer(length),
             "repeat": integer(repeat),
-            "accesses": BuiltinArrayAttr([access_attr(access) for _, access in sources]),
+            "accesses": access_list(*(access for _, access in sources)),
             "dest_access": access_attr(dest_access),
             "matrix_row": None if matrix is None else integer(matrix_row),
             "groups": groups,

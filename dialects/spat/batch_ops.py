@@ -28,15 +28,18 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import ConstantLike, IsolatedFromAbove, Pure, RecursiveMemoryEffect, SingleBlockImplicitTerminator
+from xdsl.traits import ConstantLike, Pure, RecursiveMemoryEffect, SingleBlockImplicitTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.window import RowWindow
 from ..shaped_types import ROWS, TILE_OR_ROWS
 from ..tile import ArrayAttr
+from ..traits import Isolated, VerifiedAlone
 from .attributes import WindowAttr
 from .tile_ops import TILE_OPS, F32Tensor, Integer, PickOp, VMMOp, YieldOp, integer, shape_of, tile_type
 from .verification import output_images, verify_element, verify_output, verify_schedule, verify_window
+
+_TILE_OPS = frozenset(TILE_OPS)
 
 
 @irdl_op_definition
@@ -51,7 +54,7 @@ class ConstantOp(IRDLOperation):
     name = "spat.constant"
     value = prop_def(ArrayAttr)
     result = result_def(TILE_OR_ROWS)
-    traits = traits_def(Pure(), ConstantLike())
+    traits = traits_def(Pure(), ConstantLike(), VerifiedAlone())
     assembly_format = "$value attr-dict `:` type($result)"
 
     def __init__(self, value: ArrayAttr) -> None:
@@ -237,8 +240,9 @@ class BatchOp(IRDLOperation, ABC):
             shown = ", ".join(str(out.type) for out in self.outs)
             raise VerifyException(f"{lanes} lanes that yield rows of shape {yielded} do not make ({shown})")
         self._verify_constants()
+        weights = set(self.weight_arguments)
         for op in self.block.ops:
-            self._verify_body_op(op)
+            self._verify_body_op(op, weights)
 
     def _verify_constants(self) -> None:
         if any(isinstance(value.owner, ConstantOp) for value in self.inputs):
@@ -246,18 +250,19 @@ class BatchOp(IRDLOperation, ABC):
         if not all(isinstance(value.owner, ConstantOp) for value in self.weights):
             raise VerifyException("a weight is no spat.constant")
 
-    def _verify_body_op(self, op: Operation) -> None:
-        if not isinstance(op, TILE_OPS):
+    def _verify_body_op(self, op: Operation, weights: set[SSAValue]) -> None:
+        if type(op) not in _TILE_OPS and not isinstance(op, TILE_OPS):
             raise VerifyException(f"{op.name} in the body; the vector and matrix ops of the spat dialect expected")
-        for operand in op.operands:
-            is_weight = operand in self.weight_arguments
-            wants_weight = isinstance(op, PickOp) or (isinstance(op, VMMOp) and operand is op.weights)
-            if wants_weight and not is_weight:
-                raise VerifyException(f"{op.name} takes its constants from the weights of the batch")
-            if is_weight and len(shape_of(operand)) == 3 and not isinstance(op, PickOp):
-                raise VerifyException(f"{op.name} reads a stack of tiles, of which only spat.pick selects one")
-        if isinstance(op, PickOp) and op.table.shape != (self.lane_count,):
-            raise VerifyException(f"a table of {op.table.shape} entries in a batch of {self.lane_count} lanes")
+        constants = op.operands if isinstance(op, PickOp) else (op.weights,) if isinstance(op, VMMOp) else ()
+        if not weights.issuperset(constants):
+            raise VerifyException(f"{op.name} takes its constants from the weights of the batch")
+        if isinstance(op, PickOp):
+            if op.table.shape != (self.lane_count,):
+                raise VerifyException(f"a table of {op.table.shape} entries in a batch of {self.lane_count} lanes")
+        elif not weights.isdisjoint(op.operands) and any(
+            operand in weights and len(shape_of(operand)) == 3 for operand in op.operands
+        ):
+            raise VerifyException(f"{op.name} reads a stack of tiles, of which only spat.pick selects one")
 
     def _argument_type(self, value: SSAValue, window: RowWindow) -> F32Tensor:
         rows, columns, channels = shape_of(value)
@@ -286,7 +291,7 @@ class ComputeBatchOp(BatchOp):
     name = "spat.compute_batch"
     cores = opt_prop_def(ArrayAttr)
     steps = opt_prop_def(ArrayAttr)
-    traits = traits_def(IsolatedFromAbove(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
+    traits = traits_def(Isolated(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
         "`lanes` $lanes (`replicas` $replicas^)? (`cores` $cores^)? (`steps` $steps^)? (`span` $span^)? "
         "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
@@ -350,7 +355,7 @@ class ScheduledComputeBatchOp(BatchOp):
     name = "spat.scheduled_compute_batch"
     cores = prop_def(ArrayAttr)
     steps = prop_def(ArrayAttr)
-    traits = traits_def(IsolatedFromAbove(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
+    traits = traits_def(Isolated(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
         "`lanes` $lanes (`replicas` $replicas^)? `cores` $cores `steps` $steps (`span` $span^)? "
         "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "

@@ -26,6 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..interned import integer, tensor_type
 from ..shaped_types import ROWS, TILE, TILE_OR_ROWS
 from ..tile import ArrayAttr
+from ..traits import VerifiedAlone
 
 F32Tensor: TypeAlias = TensorType[Float32Type]
 Integer: TypeAlias = IntegerAttr[I64]
@@ -60,7 +61,7 @@ class YieldOp(IRDLOperation):
 
     name = "spat.yield"
     values = var_operand_def(TILE)
-    traits = traits_def(IsTerminator(), Pure())
+    traits = traits_def(IsTerminator(), Pure(), VerifiedAlone())
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
     def __init__(self, *values: SSAValue) -> None:
@@ -84,7 +85,7 @@ class ViewOp(IRDLOperation):
     start = prop_def(Integer)
     step = prop_def(Integer)
     result = result_def(TILE)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedAlone())
     assembly_format = "$source `row` $row `start` $start `step` $step attr-dict `:` type($source) `->` type($result)"
 
     def __init__(self, source: SSAValue, row: int, start: int, step: int, count: int, length: int) -> None:
@@ -130,7 +131,7 @@ class GatherOp(IRDLOperation):
     name = "spat.gather"
     parts = var_operand_def(TILE)
     result = result_def(TILE)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedAlone())
     assembly_format = "$parts attr-dict `:` type($parts) `->` type($result)"
 
     def __init__(self, parts: Sequence[SSAValue]) -> None:
@@ -160,7 +161,7 @@ class VMMOp(IRDLOperation):
     weights = operand_def(TILE)
     row = prop_def(Integer)
     result = result_def(TILE)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedAlone())
     assembly_format = (
         "$vector `,` $weights `row` $row attr-dict `:` type($vector) `,` type($weights) `->` type($result)"
     )
@@ -192,7 +193,7 @@ class ElementwiseBinaryOp(IRDLOperation, ABC):
     lhs = operand_def(TILE)
     rhs = operand_def(TILE)
     result = result_def(TILE)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedAlone())
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue) -> None:
@@ -263,7 +264,7 @@ class ElementwiseUnaryOp(IRDLOperation, ABC):
     T: ClassVar = VarConstraint("T", TILE)
     source = operand_def(T)
     result = result_def(T)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedAlone())
     assembly_format = "$source attr-dict `:` type($result)"
 
     def __init__(self, source: SSAValue) -> None:
@@ -310,7 +311,7 @@ class ReduceOp(IRDLOperation, ABC):
     source = operand_def(TILE_OR_ROWS)
     kind = prop_def(StringAttr)
     result = result_def(TILE)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedAlone())
     assembly_format = "$kind $source attr-dict `:` type($source) `->` type($result)"
 
     def reduced(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -397,7 +398,7 @@ class PadOp(IRDLOperation):
     before = prop_def(Integer)
     after = prop_def(Integer)
     result = result_def(TILE)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedAlone())
     assembly_format = (
         "$source `columns` $left `,` $right `channels` $before `,` $after attr-dict "
         "`:` type($source) `->` type($result)"
@@ -442,7 +443,7 @@ class SpreadOp(IRDLOperation):
     name = "spat.spread"
     source = operand_def(TILE)
     result = result_def(TILE)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedAlone())
     assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
 
     def __init__(self, source: SSAValue, channels: int) -> None:

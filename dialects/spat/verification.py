@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, ShapedType
@@ -10,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.window import RowWindow
+from ..interned import KEPT
 from ..tile import ArrayAttr, dtype_of
 
 
@@ -22,6 +24,7 @@ def verify_schedule(cores: ArrayAttr, replicas: int, steps: ArrayAttr, lanes: in
             raise VerifyException(f"a {name} is negative")
 
 
+@lru_cache(KEPT)
 def verify_window(window: RowWindow, rows: int, lanes: int) -> None:
     """The window has a meaning, for an operand of so many rows in a batch of so many lanes."""
     if problems := window.problems():

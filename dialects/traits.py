@@ -1,0 +1,41 @@
+"""Traits of ops, beside those of xDSL."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation
+from xdsl.traits import IsolatedFromAbove, OpTrait
+
+
+class VerifiedAlone(OpTrait):
+    """Whether an op is valid follows from its class, its own attributes, and the types of its operands and results.
+
+    Of a `#tile.array` among its attributes it only follows from the type and the shape. Nothing else is looked at:
+    neither who made an operand, nor who uses a result, nor what is around the op, but that a terminator stands last. So
+    one such op is as valid as every other that has the same of all this, and the verifier looks at one of them.
+    """
+
+
+class Isolated(IsolatedFromAbove):
+    """xDSL's trait, whose check climbs from every use to the op. Nearly always, all that is used is defined inside."""
+
+    def verify(self, op: Operation) -> None:
+        if not _uses_what_it_defines(op):
+            super().verify(op)
+
+
+def _uses_what_it_defines(op: Operation) -> bool:
+    """Whether all operands of what is in ``op`` are defined in it, at whatever place."""
+    defined: set[int] = set()
+    used: set[int] = set()
+    pending: list[Block] = [block for region in op.regions for block in region.blocks]
+    while pending:
+        block = pending.pop()
+        defined.update(map(id, block.args))
+        inner = block.first_op
+        while inner is not None:
+            used.update(map(id, inner.operands))
+            defined.update(map(id, inner.results))
+            for region in inner.regions:
+                pending += region.blocks
+            inner = inner.next_op
+    return used <= defined
