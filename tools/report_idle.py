@@ -28,9 +28,9 @@ IDLE_REASONS: Mapping[str, str] = {
 """What a core is idle for, in the clock's words and in plain ones: all time that is not spent on work."""
 
 _SHORT = {
-    "receive_wait": "input",
-    "send_wait": "sending",
-    "global_queue": "memory",
+    "receive_wait": "no input",
+    "send_wait": "no taker",
+    "global_queue": "queue",
     "event": "event",
     "finished": "done",
 }
