@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -16,6 +16,7 @@ from ..passes.guard_mode import Mode
 from .contract import code_generation_contract
 from .package import Package
 from .package_proxies import package_proxies
+from .stream_check import StreamCheck
 
 FORMAT = "tile-proxies 1"
 PROXIES_FILE = "proxies.json"
@@ -23,26 +24,30 @@ PROXIES_FILE = "proxies.json"
 
 
 def guard_package(
-    guard: Guard, module: ModuleOp, package: Package, seconds: float, local_bytes: Sequence[int] | None = None
+    guard: Guard, module: ModuleOp, package: Package, seconds: float, check: StreamCheck | None = None
 ) -> Package:
     """Judges the package that was made of the module, and returns it with the proxies of every stage in its report.
 
-    ``seconds`` is what code generation took; ``local_bytes`` what the stream check found. Raises a GuardError if the
-    package breaks the contract of code generation.
+    ``seconds`` is what code generation took; ``check`` the check of the streams, if it has run. Raises a GuardError if
+    the package breaks the contract of code generation.
     """
     target = target_of(module)
 
     def look() -> Survey:
         bits = target.precision.weight_bits
-        return Survey(package_proxies(package, target.machine, weight_bits=bits, local_bytes=local_bytes))
+        return Survey(package_proxies(package, target.machine, weight_bits=bits, check=check))
 
     guard.examine_result(CODE_GENERATION, lambda: code_generation_contract(module), module, look, seconds)
     stages = stage_records(guard.examined)
     if not stages:
         return package
-    content = {"format": FORMAT, "stages": {name: record.to_json() for name, record in stages.items()}}
-    text = json.dumps(content, indent=1) + "\n"
-    return replace(package, reports={**package.reports, PROXIES_FILE: text.encode()})
+    return replace(package, reports={**package.reports, PROXIES_FILE: _text(stages).encode()})
+
+
+def _text(stages: Mapping[str, Proxies]) -> str:
+    """The record as JSON, a stage a line."""
+    lines = [f"{json.dumps(name)}: {json.dumps(record.to_json())}" for name, record in stages.items()]
+    return f'{{"format": {json.dumps(FORMAT)}, "stages": {{\n' + ",\n".join(lines) + "\n}}\n"
 
 
 def stage_records(examined: Iterable[Examined]) -> dict[str, Proxies]:

@@ -17,6 +17,7 @@ from .columns import Program
 from .isa import BY_CODE, OP_LIMIT, SCALAR_OPS, VECTOR_OPS, Op
 from .package import Package
 from .register_use import needless_scalars
+from .rendezvous import Rendezvous
 from .report import instruction_cycles
 from .stream_check import StreamCheck
 from .stream_path import stream_path
@@ -32,12 +33,12 @@ def package_proxies(
     machine: Machine | None = None,
     *,
     weight_bits: int | None = None,
-    local_bytes: Sequence[int] | None = None,
+    check: StreamCheck | None = None,
 ) -> Proxies:
     """The proxies of a package whose streams are valid; those in cycles and in hops only if its machine is given.
 
-    Without products the streams do not tell the width of weights; then it is ``weight_bits``. ``local_bytes`` is what
-    :class:`StreamCheck` found, if it has looked already.
+    Without products the streams do not tell the width of weights; then it is ``weight_bits``. ``check`` is the check of
+    these streams, if it has run already.
     """
     program = package.program
     columns, core = program.columns, program.core_of_rows()
@@ -45,13 +46,12 @@ def package_proxies(
     precision = _precision(package, weight_bits)
     sends, receives, loads, stores, copies = (columns.op == op for op in (Op.SEND, Op.RECV, Op.LD, Op.ST, Op.LMV))
     size = columns.a.astype(np.int64)
-    if local_bytes is None:
-        local_bytes = _local_bytes(package)
-    held = counts({core_name(n): bytes_ for n, bytes_ in enumerate(local_bytes) if bytes_})
+    check = _checked(package) if check is None else check
+    held = counts({core_name(n): bytes_ for n, bytes_ in enumerate(check.local_bytes) if bytes_})
     kinds = np.bincount(columns.op, minlength=OP_LIMIT)
     numbers: dict[str, object] = {}
     if machine is not None and precision is not None:
-        numbers = _times(program, machine, precision)
+        numbers = _times(program, machine, precision, check.met)
         numbers["byte_hops"] = int((size[sends] * machine.hops[core[sends], columns.b[sends]]).sum())
     if program.node is not None:
         numbers |= _nodes(package, core)
@@ -84,7 +84,7 @@ def package_proxies(
         ),
         logical_core_bytes=held,
         physical_core_bytes=held,
-        core_bytes_max=max(local_bytes, default=0),
+        core_bytes_max=max(check.local_bytes, default=0),
         **numbers,  # pyright: ignore[reportArgumentType]
     )
 
@@ -102,7 +102,7 @@ def place_digest(places: Sequence[tuple[str, int]]) -> str:
     return state.hexdigest()
 
 
-def _times(program: Program, machine: Machine, precision: Precision) -> dict[str, object]:
+def _times(program: Program, machine: Machine, precision: Precision, met: Rendezvous | None) -> dict[str, object]:
     """Cycles of instructions that execute alone; scalar ones, which the front end does meanwhile or between, take none.
 
     The clock counts those as well.
@@ -114,7 +114,7 @@ def _times(program: Program, machine: Machine, precision: Precision) -> dict[str
         "busy_cycles": counts({core_name(n): int(busy[n]) for n in np.flatnonzero(busy).tolist()}),
         "busy_cycles_max": int(busy.max(initial=0)),
         "work_cycles": int(busy.sum()),
-        "makespan_cycles": stream_path(program, work),
+        "makespan_cycles": stream_path(program, work, met),
     }
 
 
@@ -157,11 +157,11 @@ def _written(package: Package, core: npt.NDArray[np.int32], products: I64) -> I6
     return columns[start[core[products]] + package.program.columns.b[products]]
 
 
-def _local_bytes(package: Package) -> list[int]:
+def _checked(package: Package) -> StreamCheck:
     check = StreamCheck(package.program, package.weights, package.memory.size_bytes)
     for _ in check.addresses():
         pass
-    return check.local_bytes
+    return check
 
 
 def _interface(package: Package) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from .columns import Program
-from .isa import ISA, OP_LIMIT, REGISTER_COUNT, SCALAR_OPS, Op
+from .columns import Columns, Program
+from .isa import ISA, OP_LIMIT, SCALAR_OPS, Op
 
 I64 = npt.NDArray[np.int64]
 
@@ -31,40 +31,39 @@ An instruction that is no scalar one only reads registers: ``rd`` holds the addr
 """
 
 _IS_SCALAR = np.isin(np.arange(OP_LIMIT), list(SCALAR_OPS))
+_OPERANDS = ("rd", "rs1", "rs2")
+_READ = {
+    (name, offset): np.array([op in ISA and (name, offset) in REGISTER_READS[Op(op)] for op in range(OP_LIMIT)])
+    for name in _OPERANDS
+    for offset in (0, 1)
+}
+"""By column and what is added to its number: which opcodes read that register."""
 
 
 def needless_scalars(program: Program) -> int:
     """How many scalar instructions load what the register holds already, or what nothing reads before the next one."""
     columns = program.columns
-    place = program.core_of_rows().astype(np.int64) * REGISTER_COUNT
-    writes = np.flatnonzero(_IS_SCALAR[columns.op])
-    if not len(writes):
-        return 0
-    count = len(columns)
-    register = place[writes] + columns.rd[writes]
-    order = np.argsort(register, kind="stable")
-    writes, register = writes[order], register[order]
-    follows = np.append(False, register[1:] == register[:-1])
-    loads = columns.op[writes] == Op.SLDI
-    value = columns.a[writes]
+    is_write = _IS_SCALAR[columns.op]
+    reads = {place: table[columns.op] for place, table in _READ.items() if table.any()}
+    core = program.core_of_rows()
+    ends = program.core_start[1:] - 1
+    found = 0
+    for register in np.unique(columns.rd[is_write]).tolist():
+        writes = np.flatnonzero(is_write & (columns.rd == register))
+        read = np.zeros(len(columns), np.bool_)
+        for (name, offset), does in reads.items():
+            read |= does & (getattr(columns, name) == register - offset)
+        so_far = np.cumsum(read)
+        follows = np.append(False, core[writes[1:]] == core[writes[:-1]])
+        until = np.where(np.append(follows[1:], False), np.append(writes[1:], 0), ends[core[writes]])
+        used = so_far[until] > so_far[writes]
+        found += int((_holds_already(columns, writes, follows) | ~used).sum())
+    return found
+
+
+def _holds_already(columns: Columns, writes: I64, follows: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which of one register's writes load what it holds. ``follows``: there is one before on the same core."""
+    loads, value = columns.op[writes] == Op.SLDI, columns.a[writes]
     previous = np.where(follows, np.append(0, value[:-1]), 0)
     known = np.where(follows, np.append(True, loads[:-1]), True)
-    held = loads & known & (value == previous)
-
-    reads = np.sort(_read_registers(program, place))
-    begin = register * count + writes
-    end = np.where(np.append(follows[1:], False), np.append(begin[1:], 0), register * count + count - 1)
-    used = np.searchsorted(reads, end, side="right") > np.searchsorted(reads, begin, side="right")
-    return int((held | ~used).sum())
-
-
-def _read_registers(program: Program, place: I64) -> I64:
-    """Every read of a register, as the register's number on the chip and the instruction in one."""
-    columns, count = program.columns, len(program.columns)
-    found = [np.zeros(0, np.int64)]
-    for code in np.unique(columns.op).tolist():
-        rows = np.flatnonzero(columns.op == code)
-        for name, offset in REGISTER_READS[Op(code)]:
-            register = getattr(columns, name)[rows].astype(np.int64) + offset
-            found.append((place[rows] + register) * count + rows)
-    return np.concatenate(found)
+    return loads & known & (value == previous)

@@ -21,7 +21,7 @@ from .field_check import field_faults
 from .isa import OP_LIMIT, SCALAR_OPS, Op
 from .memory_image import WeightTable
 from .registers import register_values
-from .rendezvous import rendezvous
+from .rendezvous import Rendezvous, rendezvous
 
 _ENDS_NOTHING = np.isin(np.arange(OP_LIMIT), [Op.SETBW, *SCALAR_OPS])
 _CORE_OPS = (Op.SEND, Op.RECV, Op.SYNC)
@@ -70,6 +70,8 @@ class StreamCheck:
     limit: int = 20
     local_bytes: list[int] = field(default_factory=list[int], init=False)
     """How far each core reaches into its local memory, once :meth:`addresses` has looked at all of them."""
+    met: Rendezvous | None = field(default=None, init=False)
+    """How messages meet, once :meth:`progress` has looked."""
 
     def run(self) -> list[StreamFault]:
         """The first faults, rule by rule."""
@@ -163,7 +165,8 @@ class StreamCheck:
     def progress(self) -> Iterable[StreamFault]:
         """Nobody waits for ever."""
         columns = self.program.columns
-        for row in rendezvous(self.program).blocked:
+        self.met = rendezvous(self.program)
+        for row in self.met.blocked:
             on = f"event {columns.a[row]}" if columns.op[row] == Op.WAIT else f"core {columns.b[row]}"
             yield self._at(row, f"deadlock: waits for {on} for ever")
 

@@ -7,22 +7,22 @@ import numpy.typing as npt
 
 from .columns import Program
 from .isa import Op
-from .rendezvous import rendezvous
+from .rendezvous import Rendezvous, rendezvous
 
 I64 = npt.NDArray[np.int64]
 
 
-def stream_path(program: Program, cycles: I64) -> int | None:
+def stream_path(program: Program, cycles: I64, met: Rendezvous | None = None) -> int | None:
     """Cycles until all cores are done, when instruction ``k`` takes ``cycles[k]`` once it begins.
 
     A message begins when both its cores have come to it. What cores share beside messages (global memory, the network)
     is free at once, which makes the clock's time longer; and a request flies while its receiver is busy, which makes it
     shorter, or a little longer where the receiver came first. None if the program does not finish, or uses events. The
-    loop is over messages only.
+    loop is over messages only. ``met`` is the program's :func:`rendezvous`, if that is known.
     """
     if np.isin(program.columns.op, (Op.SYNC, Op.WAIT)).any():
         return None
-    met = rendezvous(program)
+    met = rendezvous(program) if met is None else met
     if met.blocked:
         return None
     before = np.append(0, np.cumsum(cycles))

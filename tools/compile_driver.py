@@ -78,10 +78,10 @@ class CompileDriver:
             package = build_package(module, origin, self.options.manifest(pipeline))
             seconds = time.perf_counter() - start
         with self.timer.phase("Stream check"):
-            local_bytes = _check(package)
+            check = _check(package)
         if self.guard is not None:
             with self.timer.phase("Guard"):
-                package = guard_package(self.guard, module, package, seconds, local_bytes)
+                package = guard_package(self.guard, module, package, seconds, check)
         return package
 
     def _passes(self) -> tuple[ModulePass, ...]:
@@ -138,15 +138,12 @@ class CompileDriver:
         return found
 
 
-def _check(package: Package) -> list[int]:
-    """The independent validator's verdict on the finished streams: a fault is an error of the compiler.
-
-    Returns how far each core reaches into its local memory.
-    """
+def _check(package: Package) -> StreamCheck:
+    """The independent validator's verdict on the finished streams: a fault is an error of the compiler."""
     check = StreamCheck(package.program, package.weights, package.memory.size_bytes, limit=1)
     faults = check.run()
     assert not faults, f"the compiler made a bad stream: {faults[0]}"
-    return check.local_bytes
+    return check
 
 
 def _escaped(text: str) -> str:
