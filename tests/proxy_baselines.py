@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
 from guard_programs import network
 from models import build
-from tilec.analysis.proxies import Proxies, Verdict, write_json
+from tilec.analysis.machine import Machine
+from tilec.analysis.proxies import Verdict, write_json
+from tilec.analysis.stages import PACKAGE
+from tilec.codegen.build import build_package
+from tilec.codegen.guarded import guard_package, stage_records
+from tilec.codegen.manifest import Origin
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
 from tilec.passes.guard import Guard
 from tilec.passes.manager import PassManager
 from tilec.passes.pipeline import build_pipeline
+from tilec.simulators.timing import simulate
 from tilec.tools.report_diff import difference, is_regression
 from tilec.tools.report_records import Records, read_records
 
@@ -24,7 +31,7 @@ MODELS = ("digits_cnn", "mnist_resnet8", "residual_tiny4", "squeezenet1_0_32")
 
 
 def measure(name: str) -> Records:
-    """The proxies after each pass of the default pipeline."""
+    """The proxies of every stage, from the model as it is read to the package with its latency."""
     machine = "tiny4" if name.endswith("tiny4") else "reference144"
     match name:
         case "residual_tiny4":
@@ -35,12 +42,13 @@ def measure(name: str) -> Records:
             model = onnx.load(EXAMPLES / f"{name}.onnx")
     guard = Guard()
     passes = build_pipeline(f"tile-default{{machine={machine}}}")
-    PassManager(passes, (guard,)).run(make_context(), import_onnx(model.SerializeToString()))
-    found: dict[str, Proxies] = {}
-    for examined in guard.examined:
-        assert examined.after is not None
-        found[examined.name] = examined.after.proxies
-    return Records(found)
+    module = import_onnx(model.SerializeToString())
+    PassManager(passes, (guard,)).run(make_context(), module)
+    package = guard_package(guard, module, build_package(module, Origin(name), {}), 0.0)
+    found = stage_records(guard.examined)
+    known = Machine.load(machine)
+    clock = round(simulate(package.program, known).latency_ns / known.period_ns)
+    return Records(found | {PACKAGE: replace(found[PACKAGE], clock_cycles=clock)})
 
 
 def path_of(name: str) -> Path:

@@ -30,6 +30,7 @@ codes: 0 success, 1 an error in the input or something that is worse, 70 an erro
 
 _SECONDS = 50.0
 _BYTES = 10.0
+_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ _DIFF_ONLY: dict[str, Any] = {
     "checks": None,
     "check": False,
     "model": None,
+    "seed": 0,
+    "tolerance": _TOLERANCE,
     "max_slowdown": _SECONDS,
     "max_growth": _BYTES,
     "without": (),
@@ -87,8 +90,9 @@ def parse_arguments(arguments: Sequence[str]) -> ReportOptions:
                 raise TileError(f"--{name.replace('_', '-')}", "is only used with diff", "remove it")
     elif options.idle:
         raise TileError("--idle", "is only used with show", "remove it")
-    if options.model is not None and not options.check:
-        raise TileError("--model", "is only used with --check", "add --check")
+    for name in ("model", "seed", "tolerance"):
+        if getattr(options, name) != _DIFF_ONLY[name] and not options.check:
+            raise TileError(f"--{name}", "is only used with --check", "add --check")
     if options.check and options.checks is not None:
         raise TileError("--checks", "and --check exclude each other", "remove one")
     return options
@@ -119,7 +123,7 @@ def _parser() -> CommandLine:
     add("--check", action="store_true", help="execute both packages on the same random inputs and compare the outputs")
     add("--model", type=Path, metavar="FILE.onnx", help="with --check: compare with onnxruntime for this model as well")
     add("--seed", type=int, default=0, metavar="N", help="with --check: of the random inputs (default 0)")
-    add("--tolerance", type=_fraction, default=1e-3, metavar="T",
+    add("--tolerance", type=_fraction, default=_TOLERANCE, metavar="T",
         help="with --check: greatest allowed error, relative to the range of the output (default 1e-3)")  # fmt: skip
     add("--max-slowdown", type=_percent, default=_SECONDS, metavar="PERCENT",
         help=f"a compiler that takes more than so much longer is worse (default {_SECONDS:g})")  # fmt: skip

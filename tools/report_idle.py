@@ -89,6 +89,15 @@ def idle_text(timing: TimingResult, unused: int, everything: bool) -> str:
     return "".join(_text([CoreIdle.of(core) for core in timing.cores], timing.makespan_ns, unused, everything))
 
 
+def idle_summary(timing: TimingResult) -> str:
+    """One line: how much of the cores' time is idle, and what for."""
+    cores = [CoreIdle.of(core) for core in timing.cores]
+    whole = timing.makespan_ns * len(cores) or 1.0
+    shares = {text: 100 * sum(core.idle[reason] for core in cores) / whole for reason, text in IDLE_REASONS.items()}
+    parts = [f"{text} {share:.1f} %" for text, share in sorted(shares.items(), key=lambda item: -item[1]) if share]
+    return f"cores idle {sum(shares.values()):.1f} % of their time: {', '.join(parts)}\n" if parts else ""
+
+
 def _text(cores: Sequence[CoreIdle], makespan: float, unused: int, everything: bool) -> Iterator[str]:
     whole = makespan * len(cores) or 1.0
     idle = sum(core.idle_ns for core in cores)

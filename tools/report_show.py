@@ -55,6 +55,10 @@ def _text(records: Records, everything: bool) -> Iterator[str]:
     for name in ("machine", "interface"):
         if (value := getattr(record, name)) is not None:
             yield f"{FIELDS[name].title}: {value}\n"
+    if records.timing is not None:
+        from .report_idle import idle_summary
+
+        yield idle_summary(records.timing)
     yield "\n"
     if len(records.proxies) > 1:
         yield _stages(records)

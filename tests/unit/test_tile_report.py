@@ -370,6 +370,7 @@ def test_show(built: Path, capsys: Capture) -> None:
     for path in ("a", "a.json", "A.json"):
         assert tile_report(["show", str(built / path)]) == 0
         out = capsys.readouterr().out
+        assert ("cores idle " in out) == (path == "a")
         for text in ("matrix products", "spat-merge-graph", "package sha256" if path != "a.json" else "machine"):
             assert text in out
     assert tile_report(["show", "--all", str(built / "a")]) == 0
@@ -398,6 +399,7 @@ def test_what_is_no_report(text: str, tmp_path: Path, capsys: Capture) -> None:
         (["show", "@a", "--max-growth", "3"], "--max-growth: is only used with diff"),
         (["diff", "@a", "@a", "--idle"], "--idle: is only used with show"),
         (["diff", "@a", "@a", "--model", "@net.onnx"], "--model: is only used with --check; add --check"),
+        (["diff", "@a", "@a", "--seed", "3"], "--seed: is only used with --check; add --check"),
         (["diff", "@a", "@a", "--check", "--checks", "@A.json", "@A.json"], "--checks: and --check exclude each other"),
         (["diff", "@a", "@a", "--builds", "@a.json", "@a.json"], "a.json: is no build report"),
         (["diff", "@a", "@a", "--builds", "@A.json", "@B.json"], "B.json: is about another package"),
