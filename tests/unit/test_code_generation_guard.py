@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import pytest
 from compilation import lower
 from guard_programs import network
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from odd_models import MODELS, build
 from tilec.analysis.proxies import FIELDS, Level
 from tilec.codegen.build import build_package
@@ -19,6 +22,8 @@ from tilec.codegen.isa import VECTOR_OPS, Op
 from tilec.codegen.manifest import Origin
 from tilec.codegen.memory_image import GlobalMemory, WeightTable
 from tilec.codegen.package import Package
+from tilec.dialects import pim
+from tilec.dialects.location import node_name
 from tilec.passes.guard import Guard, GuardError
 from tilec.passes.guard_mode import Mode
 from xdsl.dialects.builtin import ModuleOp
@@ -26,9 +31,14 @@ from xdsl.dialects.builtin import ModuleOp
 Edit = Callable[[Package], Package]
 
 
-@pytest.fixture(scope="module")
-def module() -> ModuleOp:
+@cache
+def lowered() -> ModuleOp:
     return lower(network(16), "tiny4")
+
+
+@pytest.fixture
+def module() -> ModuleOp:
+    return lowered()
 
 
 def built(module: ModuleOp) -> Package:
@@ -93,6 +103,19 @@ def without_a_product(package: Package) -> Package:
 
 def without_a_store(package: Package) -> Package:
     return taking(package, np.delete(np.arange(len(package.program.columns)), rows_of(package, Op.ST)[0]))
+
+
+def without_a_lane(package: Package) -> Package:
+    """The last lane that core 0 computes of its first layer is gone."""
+    columns, core, node = package.program.columns, package.program.core_of_rows(), package.program.node
+    assert node is not None
+    layer = node[(columns.op == Op.MVMUL) & (core == 0)][0]
+    rows = np.flatnonzero((core == 0) & (node == layer) & np.isin(columns.op, (Op.MVMUL, *VECTOR_OPS)))
+    batches = [op for op in lowered().walk() if isinstance(op, pim.CoreBatchOp)]
+    names = {name: op for op in batches for name in node_name(op).split("+")}
+    lanes = int((names[package.program.node_names[layer]].lane_cores == 0).sum())
+    assert lanes > 1
+    return taking(package, np.delete(np.arange(len(columns)), rows[-(len(rows) // lanes) :]))
 
 
 def there_and_back(package: Package) -> Package:
@@ -249,6 +272,7 @@ SABOTAGES = (
     sabotage(vector_twice, "vector_count", "instruction_kinds", "busy_cycles", "work_cycles"),
     sabotage(send_in_two, "sends", "receives", "instruction_kinds"),
     sabotage(without_a_product, "mvm_count", "product_elements", "busy_cycles"),
+    sabotage(without_a_lane, "mvm_count", "product_elements", "busy_cycles"),
     sabotage(without_a_store, "device_to_host_copies", "device_to_host_bytes"),
     sabotage(there_and_back, "host_to_device_copies", "host_to_device_bytes"),
     sabotage(local_copy, "local_copies", "local_copy_bytes"),
@@ -277,6 +301,17 @@ def test_sabotage(module: ModuleOp, one: Sabotage) -> None:
 
 def test_the_right_package_is_accepted(module: ModuleOp) -> None:
     assert not harm_of(module, built(module))
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_every_instruction_has_to_be_there_once(module: ModuleOp, data: st.DataObject) -> None:
+    """Any one instruction twice, or any one missing that is no scalar one, is rejected."""
+    package = built(module)
+    row = data.draw(st.integers(0, len(package.program.columns) - 1))
+    assert harm_of(module, repeated(package, np.array([row])))
+    if package.program.columns.op[row] != Op.SLDI:
+        assert harm_of(module, taking(package, np.delete(np.arange(len(package.program.columns)), row)))
 
 
 def test_a_rejection_names_field_and_values(module: ModuleOp) -> None:
