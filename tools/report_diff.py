@@ -30,6 +30,11 @@ class Difference:
     complete: bool
 
     @property
+    def first_changed(self) -> str | None:
+        """The first stage of which anything is not as before."""
+        return next((one.stage for one in self.stages if one.changed), None)
+
+    @property
     def failures(self) -> list[str]:
         """Why the later build is not to be taken, a reason a line."""
         told = {
@@ -122,6 +127,8 @@ def _text(found: Difference, failures: Sequence[str], everything: bool) -> Itera
     yield text_table(rows, ["item", "before", "after", "verdict", "stage", "note"], (0, 3, 4, 5))
     yield "\n"
     yield _stage_table(found)
+    if found.first_changed is not None:
+        yield f"first changed: {found.first_changed}\n"
     if everything:
         yield from _details(found)
     yield "\n"
@@ -190,6 +197,7 @@ def _json(found: Difference, failures: Sequence[str]) -> dict[str, object]:
             }
             for one in found.stages
         },
+        "first_changed": found.first_changed,
         "failures": list(failures),
     }
 

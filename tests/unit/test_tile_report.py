@@ -134,12 +134,14 @@ def test_a_worse_build(built: Path, capsys: Capture, suffix: str) -> None:
 def test_the_changed_stage_is_named(built: Path, capsys: Capture) -> None:
     _, content = diff(built, capsys, "a", "b")
     changed = [stage for stage, found in content["stages"].items() if found["changed"]]
-    assert changed[0] == "convert-onnx-to-spat"
+    assert changed[0] == content["first_changed"] == "convert-onnx-to-spat"
+    assert diff(built, capsys, "a", "a")[1]["first_changed"] is None
     assert not content["stages"]["onnx-simplify"]["changed"]
     assert tile_report(["diff", str(built / "a"), str(built / "b")]) == 1
     lines = capsys.readouterr().out.splitlines()
     (line,) = [line for line in lines if line.startswith("convert-onnx-to-spat ")]
     assert "worse" in line
+    assert "first changed: convert-onnx-to-spat" in lines
     first = next(line for line in lines if line.startswith("worse: "))
     assert first.startswith("worse: convert-onnx-to-spat: ")
 
