@@ -240,6 +240,15 @@ class Machine:
         latency = self.latency_ns[np.asarray(source), np.asarray(target)]
         return np.asarray(np.trunc(flits * latency), np.int64)
 
+    def local_read_ns(self, size_bytes: Amount) -> F64:
+        """Time in which a core reads so much of its own memory."""
+        return self._local_read_ps(size_bytes) / 1000
+
+    def global_memory_ns(self, size_bytes: Amount, write: npt.ArrayLike) -> F64:
+        """Time in which global memory reads or writes so much; other accesses wait meanwhile."""
+        memory = self._chip.global_memory_config
+        return np.where(write, _memory_ps(memory, size_bytes, True), _memory_ps(memory, size_bytes, False)) / 1000
+
     # Shorthands
 
     @property

@@ -62,7 +62,8 @@ class Emission:
 
     def add_alone(self, op: Op, core: I64, key: npt.ArrayLike, cycles: npt.ArrayLike, size: int = 0) -> None:
         """The same of an instruction that needs no partner, and has its place in the order of events."""
-        self.path.add(core, key, self.add(op, core, cycles, size))
+        spent = self.add(op, core, cycles, size)
+        self.path.add(core, key, spent, {Op.LD: size, Op.ST: -size}.get(op, 0))
 
     def spend(self, core: I64, cycles: I64, instructions: int, scalars: int) -> None:
         """What is done on each ``core``, in numbers."""
@@ -167,7 +168,7 @@ def _transfer(found: Emission, op: pim.TransferOp, target: Target) -> None:
     size = _row_bytes(op.source, target)
     sending = found.add(Op.SEND, source, target.machine.send_cycles(source, destination, size), size)
     receiving = found.add(Op.RECV, destination, target.machine.recv_cycles(source, destination, size), size)
-    found.path.add_messages(event_key(step, Phase.MESSAGE), source, destination, sending, receiving)
+    found.path.add_messages(event_key(step, Phase.MESSAGE), source, destination, sending, receiving, size)
 
 
 def _store(found: Emission, op: pim.OutputOp, target: Target) -> None:

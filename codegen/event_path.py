@@ -1,8 +1,9 @@
-"""The critical path of a schedule, instruction by instruction: what the stream of a program has to come to."""
+"""A schedule, instruction by instruction, and its critical path: what the stream of a program has to come to."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -21,38 +22,44 @@ class EventPath:
     _alone: list[I64] = field(default_factory=list[I64])
     """Core and key in one number."""
     _cycles: list[I64] = field(default_factory=list[I64])
+    _global_bytes: list[I64] = field(default_factory=list[I64])
     _messages: list[I64] = field(default_factory=list[I64])
-    """[n, 5]: key, source, target, cycles of each."""
+    """[n, 6]: key, source, target, cycles of each, bytes."""
 
-    def add(self, core: npt.ArrayLike, key: npt.ArrayLike, cycles: npt.ArrayLike) -> None:
-        """Instructions that one core executes alone. Arrays of any shapes that broadcast together."""
+    def add(self, core: npt.ArrayLike, key: npt.ArrayLike, cycles: npt.ArrayLike, global_bytes: int = 0) -> None:
+        """Instructions that one core executes alone. Arrays of any shapes that broadcast together.
+
+        ``global_bytes`` is what each loads from global memory, or, as a negative number, what it stores there.
+        """
         place, spent = np.broadcast_arrays(_places(core, key), np.asarray(cycles, np.int64))
         self._alone.append(place.reshape(-1))
         self._cycles.append(spent.reshape(-1))
+        self._global_bytes.append(np.full(place.size, global_bytes))
 
-    def add_messages(self, key: I64, source: I64, target: I64, sending: I64, receiving: I64) -> None:
-        """Messages, which occupy both cores."""
-        self._messages.append(np.stack(np.broadcast_arrays(key, source, target, sending, receiving), axis=1))
+    def add_messages(self, key: I64, source: I64, target: I64, sending: I64, receiving: I64, size: int) -> None:
+        """Messages of ``size`` bytes, which occupy both cores."""
+        columns = np.broadcast_arrays(key, source, target, sending, receiving, size)
+        self._messages.append(np.stack(columns, axis=1))
+
+    def schedule(self) -> CoreSchedule:
+        """All of it in order."""
+        place = np.concatenate([*self._alone, np.zeros(0, np.int64)])
+        order = np.argsort(place, kind="stable")
+        cycles = np.concatenate([*self._cycles, np.zeros(0, np.int64)])[order]
+        moved = np.concatenate([*self._global_bytes, np.zeros(0, np.int64)])[order]
+        messages = np.concatenate([*self._messages, np.zeros((0, 6), np.int64)])
+        return CoreSchedule(
+            self.cores, place[order], cycles, moved, messages[np.argsort(messages[:, 0], kind="stable")]
+        )
 
     def cycles(self) -> int:
         """Cycles until all cores are done, each in the order of keys. The loop is over messages only."""
-        alone = np.concatenate([*self._alone, np.zeros(0, np.int64)])
-        order = np.argsort(alone, kind="stable")
-        alone = alone[order]
-        done = np.append(0, np.cumsum(np.concatenate([*self._cycles, np.zeros(0, np.int64)])[order]))
-
-        def before(core: I64, key: npt.ArrayLike) -> I64:
-            """Cycles of the core alone before the key, and of all cores before it."""
-            return done[np.searchsorted(alone, _places(core, key))]
-
-        every = np.arange(self.cores)
-        first, last = before(every, -_PLACES // 2), before(every, _PLACES // 2 - 1)
-        messages = np.concatenate([*self._messages, np.zeros((0, 5), np.int64)])
-        messages = messages[np.argsort(messages[:, 0], kind="stable")]
-        key, source, target, sending, receiving = messages.T
+        schedule = self.schedule()
+        first, last = schedule.ends()
+        key, source, target, sending, receiving, _ = schedule.messages.T
         late = (-first).tolist()
         """Of each core, when it goes on, less the cycles that it and all cores before it have worked alone."""
-        columns = (source, target, before(source, key), before(target, key), sending, receiving)
+        columns = (source, target, schedule.before(source, key), schedule.before(target, key), sending, receiving)
         for sender, receiver, at_sender, at_receiver, send, receive in zip(
             *(column.tolist() for column in columns), strict=True
         ):
@@ -60,6 +67,43 @@ class EventPath:
             late[sender] = start - at_sender + send
             late[receiver] = start - at_receiver + receive
         return int((last + np.array(late, np.int64)).max(initial=0))
+
+
+@dataclass(frozen=True, eq=False)
+class CoreSchedule:
+    """What cores execute alone, core by core in order of keys, and messages in order of keys."""
+
+    cores: int
+    place: I64
+    """Core and key in one number."""
+    cycles: I64
+    global_bytes: I64
+    """Loaded from global memory, or negative and stored there."""
+    messages: I64
+    """[n, 6]: key, source, target, cycles of each, bytes."""
+
+    @cached_property
+    def done(self) -> I64:
+        """Before each instruction, and after the last: the cycles of all before it, on its core and on those before."""
+        return np.append(0, np.cumsum(self.cycles))
+
+    def before(self, core: npt.ArrayLike, key: npt.ArrayLike) -> I64:
+        """Cycles that the core executes alone before the key, and all of the cores before it."""
+        return self.done[np.searchsorted(self.place, _places(core, key))]
+
+    def core_of(self, rows: I64) -> I64:
+        """The cores of instructions."""
+        return self.place[rows] // _PLACES
+
+    @staticmethod
+    def place_of(core: npt.ArrayLike, key: npt.ArrayLike) -> I64:
+        """Core and key as ``place`` has them."""
+        return _places(core, key)
+
+    def ends(self) -> tuple[I64, I64]:
+        """The same before each core's first instruction, and after its last."""
+        every = np.arange(self.cores)
+        return self.before(every, -_PLACES // 2), self.before(every, _PLACES // 2 - 1)
 
 
 def _places(core: npt.ArrayLike, key: npt.ArrayLike) -> I64:

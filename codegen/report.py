@@ -17,6 +17,7 @@ from ..lowering.lane_cost import issue_cycles
 from ..lowering.target import Target, target_of
 from .columns import Columns, Program
 from .isa import VECTOR_OPS, Op
+from .static_latency import static_latency_cycles
 
 I64 = npt.NDArray[np.int64]
 
@@ -57,8 +58,13 @@ def build_reports(module: ModuleOp, program: Program) -> Mapping[str, bytes]:
     cycles = instruction_cycles(program, target.machine, target.precision)
     layers = _layers(chip, program, target)
     cores = _cores(chip, program, cycles)
-    content = {"layers": [asdict(layer) for layer in layers], "cores": [asdict(core) for core in cores]}
-    text = _text(layers, cores, target)
+    latency = static_latency_cycles(module)
+    content = {
+        "latency_cycles": latency,
+        "layers": [asdict(layer) for layer in layers],
+        "cores": [asdict(core) for core in cores],
+    }
+    text = _text(layers, cores, target, latency)
     return {"report.json": (json.dumps(content, indent=1) + "\n").encode(), "report.txt": text.encode()}
 
 
@@ -148,10 +154,11 @@ def _cores(chip: pim.ProgramOp, program: Program, cycles: I64) -> list[CoreRepor
     ]
 
 
-def _text(layers: list[LayerReport], cores: list[CoreReport], target: Target) -> str:
+def _text(layers: list[LayerReport], cores: list[CoreReport], target: Target, latency: int) -> str:
     busiest = sorted(cores, key=lambda core: (-core.busy_cycles, core.core))
     lines = [
         f"machine {target.machine.name}: {len(cores)} of {target.machine.core_count} cores used",
+        f"one sample takes {latency} cycles, as estimated before code generation",
         "",
         f"{'busy cycles':>14} {'lanes':>6} {'replicas':>8} {'arrays':>7} {'products':>9}  layer",
     ]

@@ -1,0 +1,202 @@
+"""How long one sample takes, from the planned IR alone: before there is code, and without executing any.
+
+Every core executes what the IR has for it in the order of events, one instruction after another. What cores do to each
+other is followed event by event: messages, with their requests and answers, and the queue of global memory. Scalar
+instructions are not known before registers are allocated, and take no time here; a reorder buffer of more than one
+entry lets a core do several things at once, which is not looked at. `docs/timing.md` states the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import ModuleOp
+
+from ..analysis.machine import Machine
+from ..lowering.target import target_of
+from .emission import emission_of
+from .event_path import CoreSchedule
+
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+
+_GLOBAL, _SEND, _RECEIVE = range(3)
+
+
+def static_latency_cycles(module: ModuleOp) -> int:
+    """Cycles until all cores are done, of a module that has addresses."""
+    return latency_cycles(target_of(module).machine, emission_of(module).path.schedule())
+
+
+def latency_cycles(machine: Machine, schedule: CoreSchedule) -> int:
+    """The same of a schedule. Messages cannot wait for each other, since both cores have them in one order."""
+    return _Chip(machine, schedule).run()
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Something that a core does with others."""
+
+    gap: int
+    """Cycles of what it executes alone before that."""
+    kind: int
+    cycles: int
+    """If nothing makes it wait."""
+    partner: int
+    """The other core of a message."""
+    arrival: float
+    """From its begin until its request is in global memory, or its request or answer at the partner."""
+    service: float
+    """Of global memory; of a message, from when the answer goes to the end of the data's flight."""
+
+
+class _Chip:
+    """Cores, their switches and global memory in time. Times are cycles."""
+
+    def __init__(self, machine: Machine, schedule: CoreSchedule) -> None:
+        cores = schedule.cores
+        self.steps, self.rest = _steps(machine, schedule)
+        self.position = [0] * cores
+        self.free = [0.0] * cores
+        """When each core's switch is free."""
+        self.memory_free = 0.0
+        self.at_message: list[tuple[int, float] | None] = [None] * cores
+        """The partner that each core waits for, and since when: its request's arrival, or when it began to receive."""
+        self.end = 0.0
+        self.events: list[tuple[float, int, bool]] = []
+        """Time, core, and whether it is its request that arrives at global memory."""
+
+    def run(self) -> int:
+        for core in range(len(self.steps)):
+            self._go_on(core, 0.0)
+        while self.events:
+            now, core, arrives = heappop(self.events)
+            step = self.steps[core][self.position[core]]
+            if arrives:
+                self._serve(core, step, now)
+            elif step.kind == _GLOBAL:
+                departs = max(now, self.free[core])
+                heappush(self.events, (departs + step.arrival, core, True))
+            else:
+                self._meet(core, step, now)
+        return round(self.end)
+
+    def _go_on(self, core: int, now: float) -> None:
+        """The core is free for its next step."""
+        if self.position[core] < len(self.steps[core]):
+            heappush(self.events, (now + self.steps[core][self.position[core]].gap, core, False))
+        else:
+            self.end = max(self.end, now + self.rest[core])
+
+    def _done(self, core: int, now: float) -> None:
+        self.position[core] += 1
+        self._go_on(core, now)
+
+    def _serve(self, core: int, step: _Step, now: float) -> None:
+        """Global memory serves in the order of arrival."""
+        begin = max(now, self.memory_free)
+        self.memory_free = self.free[core] = begin + step.service
+        self._done(core, begin + step.cycles - step.arrival)
+
+    def _meet(self, core: int, step: _Step, now: float) -> None:
+        """One end of a message is reached; the message goes on if the other one was."""
+        if step.kind == _SEND:
+            now = max(now, self.free[core]) + step.arrival
+            self.free[core] = now
+        self.at_message[core] = (step.partner, now)
+        other = self.at_message[step.partner]
+        if other is None or other[0] != core or step.partner == core:
+            return
+        self.at_message[core] = self.at_message[step.partner] = None
+        sender, receiver = (core, step.partner) if step.kind == _SEND else (step.partner, core)
+        sending = self.steps[sender][self.position[sender]]
+        receiving = self.steps[receiver][self.position[receiver]]
+        answers = max(now, other[1], self.free[receiver])
+        self.free[receiver] = answers + receiving.arrival
+        self.free[sender] = answers + sending.service
+        self._done(sender, answers + sending.cycles - sending.arrival)
+        self._done(receiver, answers + receiving.cycles)
+
+
+@dataclass(frozen=True, eq=False)
+class _StepTable:
+    """Steps of all cores, one row each."""
+
+    place: I64
+    core: I64
+    begin: I64
+    """As :attr:`CoreSchedule.done`."""
+    end: I64
+    kind: I64
+    cycles: I64
+    partner: I64
+    arrival: F64
+    service: F64
+
+
+def _steps(machine: Machine, schedule: CoreSchedule) -> tuple[list[list[_Step]], list[int]]:
+    """Of each core its steps, and the cycles that it executes alone after the last."""
+    parts = [_global_steps(machine, schedule), *_message_steps(machine, schedule)]
+    order = np.argsort(np.concatenate([part.place for part in parts]), kind="stable")
+
+    def integers(name: str) -> list[int]:
+        return np.concatenate([getattr(part, name) for part in parts])[order].tolist()
+
+    def reals(name: str) -> list[float]:
+        return np.concatenate([getattr(part, name) for part in parts])[order].tolist()
+
+    first, last = schedule.ends()
+    until: list[int] = first.tolist()
+    steps: list[list[_Step]] = [[] for _ in range(schedule.cores)]
+    owners, begins, ends = integers("core"), integers("begin"), integers("end")
+    facts = zip(
+        *(integers(name) for name in ("kind", "cycles", "partner")), *map(reals, ("arrival", "service")), strict=True
+    )
+    for core, begin, end, fact in zip(owners, begins, ends, facts, strict=True):
+        steps[core].append(_Step(begin - until[core], *fact))
+        until[core] = end
+    return steps, (last - np.array(until)).tolist()
+
+
+def _global_steps(machine: Machine, schedule: CoreSchedule) -> _StepTable:
+    rows = np.flatnonzero(schedule.global_bytes)
+    core, cycles, begin = schedule.core_of(rows), schedule.cycles[rows], schedule.done[rows]
+    size, stores = np.abs(schedule.global_bytes[rows]), schedule.global_bytes[rows] < 0
+    flight = machine.flight_ns(core, machine.core_count, np.where(stores, size, 1))
+    return _StepTable(
+        schedule.place[rows],
+        core,
+        begin,
+        begin + cycles,
+        np.full(len(rows), _GLOBAL),
+        cycles,
+        np.full(len(rows), -1),
+        (flight + np.where(stores, machine.local_read_ns(size), 0)) / machine.period_ns,
+        machine.global_memory_ns(size, stores) / machine.period_ns,
+    )
+
+
+def _message_steps(machine: Machine, schedule: CoreSchedule) -> Iterator[_StepTable]:
+    key, source, target, sending, receiving, size = schedule.messages.T
+    request, answer = machine.flight_ns(source, target, 1), machine.flight_ns(target, source, 1)
+    data = answer + machine.local_read_ns(size) + machine.flight_ns(source, target, size)
+    for kind, core, partner, cycles, arrival in (
+        (_SEND, source, target, sending, request),
+        (_RECEIVE, target, source, receiving, answer),
+    ):
+        at = schedule.before(core, key)
+        yield _StepTable(
+            schedule.place_of(core, key),
+            core,
+            at,
+            at,
+            np.full(len(key), kind),
+            cycles,
+            partner,
+            arrival / machine.period_ns,
+            data / machine.period_ns,
+        )
