@@ -8,9 +8,10 @@ executes its events in the one order of steps, a message occupies both its cores
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from .window import OUTSIDE, RowWindow, window_rows
@@ -18,8 +19,7 @@ from .window import OUTSIDE, RowWindow, window_rows
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class SpanBatch:
+class SpanBatch(NamedTuple):
     """A batch without cores. Batches are in topological order."""
 
     lanes: int
@@ -57,8 +57,7 @@ def _in_turns(ready: Ints, slots: int, cycles: int) -> Ints:
     return start.reshape(-1)[: len(ready)] + cycles
 
 
-@dataclass(frozen=True, eq=False)
-class Events:
+class Events(NamedTuple):
     """What cores do, n events in any order. An event is done on one core or, a message, on two."""
 
     key: Ints
@@ -78,8 +77,7 @@ class Events:
     @staticmethod
     def join(parts: Sequence[Events]) -> Events:
         """All events."""
-        names = [field.name for field in fields(Events)]
-        return Events(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        return Events(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def core_span(events: Events, shared: bool = False) -> int:
@@ -114,8 +112,7 @@ def core_span(events: Events, shared: bool = False) -> int:
     return max(free.values(), default=0)
 
 
-@dataclass(frozen=True, eq=False)
-class Pieces:
+class Pieces(NamedTuple):
     """Lanes that messages interrupt, cut where they do."""
 
     lane: Ints
@@ -126,11 +123,12 @@ class Pieces:
     is_last: NDArray[np.bool_]
 
 
-def cut_lanes(core: Ints, step: Ints, span: int, cycles: int, at: Ints) -> Pieces:
+def cut_lanes(core: Ints, step: Ints, span: npt.ArrayLike, cycles: npt.ArrayLike, at: Ints) -> Pieces:
     """Cuts lanes of ``cycles`` that extend over ``span`` steps behind every step of ``at`` on their core.
 
-    ``at`` holds `core * PLACES + step` of the messages, sorted, each once.
+    Both are of each lane, or of all. ``at`` holds `core * PLACES + step` of the messages, sorted, each once.
     """
+    span, cycles = (np.broadcast_to(np.asarray(of, np.int64), core.shape) for of in (span, cycles))
     begin = core * PLACES + step
     low = np.searchsorted(at, begin, side="left")
     cuts = np.searchsorted(at, begin + span - 1, side="left") - low
@@ -139,6 +137,7 @@ def cut_lanes(core: Ints, step: Ints, span: int, cycles: int, at: Ints) -> Piece
     is_first, is_last = position == 0, position == cuts[lane]
     padded = np.append(at, 0)
     start = np.where(is_first, 0, padded[low[lane] + position - 1] - begin[lane] + 1)
+    span, cycles = span[lane], cycles[lane]
     end = np.where(is_last, span, padded[np.minimum(low[lane] + position, len(at))] - begin[lane] + 1)
     return Pieces(lane, step[lane] + start, cycles * end // span - cycles * start // span, is_first, is_last)
 

@@ -21,8 +21,7 @@ import numpy.typing as npt
 from ..codegen.isa import OP_LIMIT, OUTPUT_WIDTH_OPS, TWO_VECTOR_OPS
 from ..support.files import atomic_file
 from .architecture import Architecture, ChipConfig, CoreConfig, MatrixConfig, MemoryConfig
-from .json_record import read_json
-from .machine_file import find_machine, mesh_layout, read_machine
+from .machine_file import find_machine, load_machine, mesh_layout, read_machine
 from .network import F64, I64, Network, mesh_hops
 
 Amount = npt.ArrayLike
@@ -72,7 +71,7 @@ class Machine:
         given, the network is complete, the array fits the converters evenly.
         """
         path = find_machine(str(name_or_path))
-        return _machine(path.stem, *read_machine(read_json(path), str(path), path.parent, None, strict))
+        return _machine(path.stem, *load_machine(path, strict))
 
     @classmethod
     def from_json(

@@ -40,6 +40,12 @@ def find_machine(name_or_path: str) -> Path:
     return path
 
 
+def load_machine(path: Path, strict: bool) -> tuple[Architecture, Network]:
+    """Architecture and network from their files, of which equal bytes are read once: every pass loads its machine."""
+    fields, architecture = _architecture_of(read_bytes(path), str(path), strict)
+    return architecture, _read_network(str(path), fields, architecture.chip_config, path.parent, None, strict)
+
+
 def read_machine(
     content: object, source: str, folder: Path, table: object, strict: bool
 ) -> tuple[Architecture, Network]:
@@ -48,6 +54,17 @@ def read_machine(
     ``folder`` is where its network file is looked for, unless ``table`` gives the content of that. Raises all mistakes
     of one file together.
     """
+    fields, architecture = _read_architecture(content, source, strict)
+    return architecture, _read_network(source, fields, architecture.chip_config, folder, table, strict)
+
+
+@lru_cache(maxsize=8)
+def _architecture_of(data: bytes, source: str, strict: bool) -> tuple[Mapping[str, object], Architecture]:
+    return _read_architecture(parse_json(data, source), source, strict)
+
+
+def _read_architecture(content: object, source: str, strict: bool) -> tuple[Mapping[str, object], Architecture]:
+    """The fields as they stand in the file, and what they say."""
     reader = RecordReader(source, IGNORED_KEYS)
     fields = reader.mapping(content, "")
     architecture = reader.record(Architecture, fields, "")
@@ -55,8 +72,7 @@ def read_machine(
     if strict:
         _check_compilable(reader, fields, architecture.chip_config)
     reader.raise_errors()
-    network = _read_network(reader, fields, architecture.chip_config, folder, table, strict)
-    return architecture, network
+    return fields, architecture
 
 
 def _check_consistency(reader: RecordReader, chip: ChipConfig) -> None:
@@ -140,13 +156,14 @@ def mesh_layout(chip: ChipConfig) -> tuple[int, int]:
 
 
 def _read_network(
-    reader: RecordReader,
+    source: str,
     content: Mapping[str, object],
     chip: ChipConfig,
     folder: Path,
     table: object,
     strict: bool,
 ) -> Network:
+    reader = RecordReader(source, IGNORED_KEYS)
     config = chip.network_config
     by_rule = _has(content, "chip_config.network_config.mesh")
     path = config.net_config_file_path

@@ -119,13 +119,13 @@ def _batch(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[obj
     """All lanes issue the same. ``known`` holds cycles of one instruction by all that they depend on."""
     lanes, cores = op.lane_count, op.lane_cores
     names: dict[int, str] = {}
-    cycles: list[I64] = []
+    cycles: list[int] = []
     scalars = 0
     for chain in chains_of(op.block):
         costs: list[int] = []
         for issue in chain:
             opcode = issue.opcode
-            key = opcode, issue.size, None if issue.matrix is None else pim.shape_of(issue.matrix)
+            key = opcode, issue.size, issue.written_size
             if key not in known:
                 known[key] = issue_cycles(issue, target) // issue.count
             costs.append(known[key])
@@ -135,8 +135,8 @@ def _batch(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[obj
                 found.moved_bytes[opcode] += lanes * issue.count * issue.size * target.element_bytes
             if opcode not in (Op.LMV, Op.LLDI) and id(issue.location) not in names:
                 names[id(issue.location)] = node_name(issue) or UNNAMED
-        cycles.append(np.tile(np.array(costs, np.int64), chain[0].count))
-    spent = np.concatenate([*cycles, np.zeros(0, np.int64)])
+        cycles += costs * chain[0].count
+    spent = np.array(cycles, np.int64)
     total = int(spent.sum())
     begin = np.cumsum(spent) - spent
     step = op.steps.array.astype(np.int64)[:, None] + begin * op.span.value.data // max(total, 1)

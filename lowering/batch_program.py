@@ -7,53 +7,55 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ..analysis.proxies import UNNAMED
 from ..analysis.window import RowWindow, window_rows
 from ..dialects import pim, spat
-from ..dialects.location import node_name
 from ..dialects.spat import WindowAttr, shape_of
-from .body_content import BodyContent, block_ops, body_content
 from .body_costs import Amounts, BodyCost, instruction_cost, partial_results, partial_sums, tile_cost
+from .body_memory import Body, BodyMemory, node_names
+from .op_kinds import ops_of
 from .row_instances import producer_of
 from .target import Target
 
 Ints = NDArray[np.int64]
 AnyBatch = spat.BatchOp | pim.CoreBatchOp
 
+_TRAVELS = (spat.DeferredCommunicationOp, spat.ChannelReceiveOp, pim.LoadOp, pim.TransferOp)
 
-@dataclass(eq=False)
+
 class Tensor:
     """A distributed tensor, however many values or buffers stand for it."""
 
-    shape: tuple[int, ...]
-    producer: int | None
-    """The batch that computes it; None for one that comes from global memory."""
-    result: int
-    """Which of the batch's results it is."""
-    label: str
-    messages: list[Ints] = field(default_factory=list[Ints])
-    """Tables of row, source, target, step."""
-    loads: list[Ints] = field(default_factory=list[Ints])
-    """Tables of row, core, step."""
-    needs: list[Ints] = field(default_factory=list[Ints])
-    """Tables of row, core."""
-    readers: list[tuple[int, Ints]] = field(default_factory=list[tuple[int, Ints]])
-    """Batches that read it, with the rows of each lane."""
+    def __init__(self, shape: tuple[int, ...], producer: int | None, result: int, label: str) -> None:
+        self.shape = shape
+        self.producer = producer
+        """The batch that computes it; None for one that comes from global memory."""
+        self.result = result
+        """Which of the batch's results it is."""
+        self.label = label
+        self.messages: list[Ints] = []
+        """Tables of row, source, target, step."""
+        self.loads: list[Ints] = []
+        """Tables of row, core, step."""
+        self.needs: list[Ints] = []
+        """Tables of row, core."""
+        self.readers: list[tuple[int, Ints]] = []
+        """Batches that read it, with the rows of each lane."""
 
     @property
     def row_elements(self) -> int:
         return math.prod(self.shape[1:])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Batch:
     """A compute batch."""
 
@@ -94,50 +96,51 @@ class Batch:
 class BatchProgram:
     """The batches of a module and the tensors between them."""
 
-    def __init__(self, ops: Sequence[AnyBatch], others: Sequence[Operation], target: Target | None) -> None:
+    def __init__(
+        self,
+        bodies: Mapping[AnyBatch, Sequence[Operation]],
+        others: Sequence[Operation],
+        target: Target | None,
+        memory: BodyMemory,
+    ) -> None:
+        """Of batches with the ops of their bodies, and of the ops beside them."""
         self.others = others
         self.target = target
         self.values: dict[SSAValue, Tensor] = {}
         """The tensor that each value or buffer stands for."""
-        self._names: dict[int, str] = {}
-        self._labels = [self._name(op) for op in ops]
-        self._name_tensors(ops)
-        self._contents = [body_content(op) if isinstance(op, spat.BatchOp) else None for op in ops]
-        self.batches = [self._batch(index, op) for index, op in enumerate(ops)]
+        self._ops = bodies
+        self._labels = node_names(bodies)
+        self._name_tensors()
+        self._bodies = [
+            memory.body(op.block, len(op.windows), ops) if isinstance(op, spat.BatchOp) else None
+            for op, ops in bodies.items()
+        ]
+        self.batches = [self._batch(index, op) for index, op in enumerate(bodies)]
         self._collect_tables()
         self.tensors = list(dict.fromkeys(self.values.values()))
         self.scheduled = all(batch.cores is not None for batch in self.batches)
 
-    def _name_tensors(self, ops: Sequence[AnyBatch]) -> None:
-        index: dict[Operation, int] = {op: position for position, op in enumerate(ops)}
+    def _name_tensors(self) -> None:
+        index: dict[Operation, int] = {op: position for position, op in enumerate(self._ops)}
         for op, position in index.items():
             for number, value in enumerate(op.results):
                 self.values[value] = Tensor(shape_of(value), position, number, self._labels[position])
-        for op in self.others:
-            match op:
-                case spat.InputOp() | pim.InputOp():
-                    self.values[op.result] = Tensor(shape_of(op.result), None, 0, op.input_name.data)
-                case pim.RowsOp():
-                    batch = producer_of(op)
-                    position = None if batch is None else index[batch]
-                    label = UNNAMED if position is None else self._labels[position]
-                    self.values[op.result] = Tensor(shape_of(op.result), position, 0, label)
-                case _:
-                    pass
+        for op in ops_of(self.others, spat.InputOp, pim.InputOp):
+            self.values[op.result] = Tensor(shape_of(op.result), None, 0, op.input_name.data)
+        for op in ops_of(self.others, pim.RowsOp):
+            batch = producer_of(op)
+            position = None if batch is None else index[batch]
+            label = UNNAMED if position is None else self._labels[position]
+            self.values[op.result] = Tensor(shape_of(op.result), position, 0, label)
         # The values that stand for a tensor after it has travelled. Their sources may follow one another.
-        for op in self.others:
-            match op:
-                case spat.DeferredCommunicationOp() | spat.ChannelReceiveOp():
-                    self.values[op.result] = self.values[op.source]
-                case pim.LoadOp() | pim.TransferOp() if op.result is not None:
-                    self.values[op.result] = self.values[op.source]
-                case _:
-                    pass
+        for op in ops_of(self.others, *_TRAVELS):
+            if op.result is not None:
+                self.values[op.result] = self.values[op.source]
 
     def _batch(self, index: int, op: AnyBatch) -> Batch:
         lanes = op.lane_count
         reads: list[tuple[Tensor, RowWindow | None, Ints]] = []
-        inputs = list(op.inputs)
+        inputs = op.split_operands[0]
         for position, (value, window) in enumerate(zip(inputs, op.windows, strict=True)):
             tensor = self.values.get(value)
             if tensor is None:
@@ -157,52 +160,45 @@ class BatchProgram:
             cores, steps = op.cores.array, op.steps.array.astype(np.int64)
         replicas = op.replica_count
         of_lane = None if cores is None else cores.astype(np.int64)[np.arange(lanes) % replicas]
-        cost, by_node = self._costs(op, self._contents[index], inputs)
+        cost, by_node = self._costs(op, self._bodies[index], inputs)
         return Batch(op, cost, lanes, replicas, of_lane, steps, reads, self._labels[index].split("+"), by_node)
 
     def _costs(
-        self, op: AnyBatch, content: BodyContent | None, inputs: Sequence[SSAValue]
+        self, op: AnyBatch, body: Body | None, inputs: Sequence[SSAValue]
     ) -> tuple[BodyCost, dict[str, Counter[str]]]:
         sums: Amounts = ()
-        if content is None:
-            cost = instruction_cost(op.block, bool(op.results), self.target)
+        if body is None:
+            cost = instruction_cost(self._ops[op], bool(op.results), self.target)
+            names = node_names(self._ops[op])
         else:
-            cost = tile_cost(content, self.target)
-            sums = partial_sums(content, tuple([self._is_partial(value) for value in inputs]))
-        return cost, self._by_node(op.block, {"product_elements": cost.product_elements, "partial_sums": sums})
+            cost = tile_cost(body.content, self.target)
+            sums = partial_sums(body.content, tuple([self._is_partial(value) for value in inputs]))
+            names = body.names
+        return cost, {
+            "product_elements": _by_node(names, cost.product_elements),
+            "partial_sums": _by_node(names, sums),
+        }
 
     def _is_partial(self, value: SSAValue) -> bool:
         """Whether an input is a sum of products of some slices, on whatever way it came."""
         tensor = self.values.get(value)
-        content = None if tensor is None or tensor.producer is None else self._contents[tensor.producer]
-        return tensor is not None and content is not None and partial_results(content)[tensor.result]
-
-    def _by_node(self, block: Block, amounts: dict[str, Amounts]) -> dict[str, Counter[str]]:
-        """Numbers of a body's ops, added up by the node that the op comes from."""
-        found = {name: Counter[str]() for name in amounts}
-        ops = block_ops(block) if any(amounts.values()) else []
-        for name, numbers in amounts.items():
-            for position, number in numbers:
-                found[name][self._name(ops[position])] += number
-        return found
-
-    def _name(self, op: Operation) -> str:
-        """The node that an op comes from; ops share locations, which they hold while the program is looked at."""
-        name = self._names.get(id(op.location))
-        if name is None:
-            name = self._names[id(op.location)] = node_name(op) or UNNAMED
-        return name
+        body = None if tensor is None or tensor.producer is None else self._bodies[tensor.producer]
+        return tensor is not None and body is not None and partial_results(body.content)[tensor.result]
 
     def _collect_tables(self) -> None:
-        for op in self.others:
-            match op:
-                case spat.DeferredCommunicationOp():
-                    self.values[op.source].needs.append(op.needs.array)
-                case spat.ChannelSendOp() | pim.TransferOp():
-                    self.values[op.source].messages.append(op.messages.array)
-                case pim.LoadOp():
-                    loaded = op.result if op.dest is None else op.dest
-                    assert loaded is not None
-                    self.values[loaded].loads.append(op.rows.array)
-                case _:
-                    pass
+        for op in ops_of(self.others, spat.DeferredCommunicationOp):
+            self.values[op.source].needs.append(op.needs.array)
+        for op in ops_of(self.others, spat.ChannelSendOp, pim.TransferOp):
+            self.values[op.source].messages.append(op.messages.array)
+        for op in ops_of(self.others, pim.LoadOp):
+            loaded = op.result if op.dest is None else op.dest
+            assert loaded is not None
+            self.values[loaded].loads.append(op.rows.array)
+
+
+def _by_node(names: Sequence[str], amounts: Amounts) -> Counter[str]:
+    """Numbers of a body's ops, added up by the node that the op comes from."""
+    found: Counter[str] = Counter()
+    for position, number in amounts:
+        found[names[position]] += number
+    return found

@@ -7,13 +7,12 @@ is no way to change a body in place that does not change its content.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from xdsl.dialects.builtin import IntegerAttr, ShapedType, StringAttr, i64
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..dialects.spat import BatchOp
 from ..dialects.tile import ArrayAttr
@@ -32,25 +31,27 @@ class TileOp(NamedTuple):
     """Of the results."""
 
 
-@dataclass(frozen=True, eq=False)
 class BodyContent:
     """A body. Hashed once, since it is looked up again and again."""
 
-    arguments: tuple[Shape, ...]
-    """Of the windows of the inputs, then of the weights."""
-    inputs: int
-    ops: tuple[TileOp, ...]
-    hash_: int
+    __slots__ = ("_hash", "arguments", "inputs", "ops")
+
+    def __init__(self, arguments: tuple[Shape, ...], inputs: int, ops: tuple[TileOp, ...]) -> None:
+        self.arguments = arguments
+        """Of the windows of the inputs, then of the weights."""
+        self.inputs = inputs
+        self.ops = ops
+        self._hash = hash((arguments, inputs, ops))
 
     def __hash__(self) -> int:
-        return self.hash_
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         return (
             isinstance(other, BodyContent)
-            and self.hash_ == other.hash_
+            and self._hash == other._hash
             and self.inputs == other.inputs
             and self.arguments == other.arguments
             and self.ops == other.ops
@@ -66,11 +67,14 @@ class BodyContent:
 
 def body_content(batch: BatchOp) -> BodyContent:
     """The content of a batch's body. Reads nothing else of the batch but how many inputs it has."""
-    return content_of(batch.block, len(batch.windows))
+    return content_of(batch.block.args, len(batch.windows), block_ops(batch.block))
 
 
-def content_of(block: Block, inputs: int) -> BodyContent:
-    """The content of a block whose first ``inputs`` arguments are windows; KeyError if it uses values from outside."""
+def content_of(values: Sequence[SSAValue], inputs: int, body: Sequence[Operation]) -> BodyContent:
+    """The content of a block of these arguments, of which the first ``inputs`` are windows, and ops.
+
+    KeyError if it uses values from outside.
+    """
     # Types and values are alive while this runs, so that their identities tell them apart.
     shapes: dict[int, Shape] = {}
 
@@ -81,10 +85,10 @@ def content_of(block: Block, inputs: int) -> BodyContent:
             found = shapes[id(type)] = type.get_shape()
         return found
 
-    numbers = {id(argument): index for index, argument in enumerate(block.args)}
-    arguments = tuple([shape(argument.type) for argument in block.args])
+    numbers = {id(argument): index for index, argument in enumerate(values)}
+    arguments = tuple([shape(argument.type) for argument in values])
     ops: list[TileOp] = []
-    for op in block_ops(block):
+    for op in body:
         operands = tuple([numbers[id(operand)] for operand in op.operands])
         properties = tuple([(name, plain(op.properties[name])) for name in _in_order(tuple(op.properties))])
         found: list[Shape] = []
@@ -92,8 +96,7 @@ def content_of(block: Block, inputs: int) -> BodyContent:
             numbers[id(result)] = len(numbers)
             found.append(shape(result.type))
         ops.append(TileOp(op.name, operands, properties, tuple(found)))
-    content = arguments, inputs, tuple(ops)
-    return BodyContent(*content, hash(content))
+    return BodyContent(arguments, inputs, tuple(ops))
 
 
 def block_ops(block: Block) -> list[Operation]:

@@ -7,17 +7,17 @@ stand, every time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..codegen.isa import VECTOR_OPS, Op
 from ..dialects import pim
 from ..dialects.spat import VAddOp, ViewOp, VMMOp, YieldOp
-from .body_content import BodyContent, TileOp, block_ops
+from .body_content import BodyContent, TileOp
 from .lane_cost import OPCODES, instruction_cycles
 from .spat_to_pim.selector import select
 from .target import Target
@@ -29,8 +29,7 @@ Amounts = tuple[tuple[int, int], ...]
 """Numbers by the position of an op in the body."""
 
 
-@dataclass(frozen=True)
-class BodyCost:
+class BodyCost(NamedTuple):
     """Of one lane."""
 
     products: int = 0
@@ -169,12 +168,12 @@ _SUMS = (VAddOp.name, ViewOp.name)
 # On `pim`
 
 
-def instruction_cost(block: Block, on_tensors: bool, target: Target | None) -> BodyCost:
+def instruction_cost(ops: Sequence[Operation], on_tensors: bool, target: Target | None) -> BodyCost:
     """The numbers of a body of instructions."""
     counter = _Counter(target)
     products: list[tuple[int, int]] = []
     weights = 0
-    for position, op in enumerate(block_ops(block)):
+    for position, op in enumerate(ops):
         if not isinstance(op, pim.IssueOp):
             continue
         properties = op.properties
@@ -194,7 +193,7 @@ def instruction_cost(block: Block, on_tensors: bool, target: Target | None) -> B
         *counter.numbers(),
         product_elements=tuple(products),
         weights=weights,
-        recomputed=_repeated_issues(block) if on_tensors else 0,
+        recomputed=_repeated_issues(ops) if on_tensors else 0,
     )
 
 
@@ -208,12 +207,12 @@ def _text(attribute: Attribute) -> str:
     return attribute.data
 
 
-def _repeated_issues(block: Block) -> int:
+def _repeated_issues(ops: Sequence[Operation]) -> int:
     """Instructions on tensors that compute what another one computes, into an equal destination."""
     same: dict[SSAValue, SSAValue] = {}
     known: dict[tuple[SSAValue, ...], list[Operation]] = {}
     repeated = 0
-    for op in block_ops(block):
+    for op in ops:
         if not op.results or not op.operands:
             continue
         # Destinations mostly differ, so that there is little to compare.

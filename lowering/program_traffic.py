@@ -163,14 +163,15 @@ def _loaded_constants(batch: Batch) -> list[tuple[int, int, int]]:
     """Identity, columns and elements of what each core of the batch loads for vector instructions."""
     op = batch.op
     if isinstance(op, spat.BatchOp):
-        weights = list(op.weights)
+        _, weights = op.split_operands
         found = [
             (id(op) if index is None else _identity(weights[index]), columns, size)
             for index, columns, size in batch.cost.constants
         ]
         return found + [(_identity(weights[index]), 0, size) for index, size in batch.cost.stacks]
     loaded: list[tuple[int, int, int]] = []
-    for value in (*op.constants, *op.inputs):
+    inputs, constants, *_ = op.split_operands
+    for value in (*constants, *inputs):
         source = value.owner.source if isinstance(value.owner, pim.ConstantRowsOp) else value
         if isinstance(source.owner, pim.ConstantOp):
             shape = shape_of(source)

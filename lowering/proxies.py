@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -14,11 +13,12 @@ from xdsl.ir import Operation
 from ..analysis.proxies import Level, Proxies, Survey
 from ..dialects import pim, spat
 from ..dialects.onnx_base import OnnxOp
+from .batch_program import AnyBatch
 from .body_content import block_ops
-from .proxies_batches import batch_proxies
+from .op_kinds import ops_of
+from .proxies_batches import Memory, batch_proxies
 from .proxies_onnx import interface_of_onnx, is_computation, onnx_proxies
 from .proxies_opaque import opaque_digest, opaque_names
-from .schedule_span import SpanMemory
 from .target import Target, target_of
 
 
@@ -36,10 +36,10 @@ def survey(module: ModuleOp, target: Target | None = None) -> Survey:
 
 
 class Surveyor:
-    """Surveys modules, and of one pipeline those after each pass: a span is computed once for what it follows from."""
+    """Surveys modules. Of one pipeline, those after each pass: what they have in common is computed once."""
 
     def __init__(self) -> None:
-        self._spans = SpanMemory()
+        self._memory = Memory()
 
     def survey(self, module: ModuleOp, target: Target | None = None) -> Survey:
         """The proxies of ``module`` as it is now, with what they are made of."""
@@ -50,7 +50,7 @@ class Surveyor:
         contributions: dict[str, dict[str, int]] = {}
         numbers: dict[str, object] = {}
         if groups.batches:
-            numbers, contributions = batch_proxies(groups.batches, groups.others, level, target, self._spans)
+            numbers, contributions = batch_proxies(groups.batches, groups.others, level, target, self._memory)
             numbers["host_ops"] = sum(map(is_computation, groups.onnx))
         elif groups.onnx:
             numbers, contributions = onnx_proxies(groups.onnx)
@@ -90,25 +90,25 @@ def _kind(kind: type[Operation]) -> _Kind:
     return _Kind.OTHER if kind.name.partition(".")[0] in ("spat", "pim") else _Kind.OPAQUE
 
 
-@dataclass
 class _Groups:
     """The ops of a module by what the guard makes of them, in their order."""
 
-    op_count: int = 0
-    value_count: int = 0
-    onnx: list[OnnxOp] = field(default_factory=list[OnnxOp])
-    batches: list[spat.BatchOp | pim.CoreBatchOp] = field(default_factory=list["spat.BatchOp | pim.CoreBatchOp"])
-    others: list[Operation] = field(default_factory=list[Operation])
-    """Ops of `spat` and `pim` beside the batches."""
-    opaque: list[Operation] = field(default_factory=list[Operation])
-    structure: list[Operation] = field(default_factory=list[Operation])
+    def __init__(self) -> None:
+        self.op_count = 0
+        self.value_count = 0
+        self.onnx: list[OnnxOp] = []
+        self.batches: dict[AnyBatch, list[Operation]] = {}
+        """With the ops of their bodies."""
+        self.others: list[Operation] = []
+        """Ops of `spat` and `pim` beside the batches."""
+        self.opaque: list[Operation] = []
+        self.structure: list[Operation] = []
 
     @staticmethod
     def of(module: ModuleOp) -> _Groups:
         groups = _Groups()
         lists: dict[_Kind, list[Any]] = {
             _Kind.ONNX: groups.onnx,
-            _Kind.BATCH: groups.batches,
             _Kind.STRUCTURE: groups.structure,
             _Kind.OTHER: groups.others,
             _Kind.OPAQUE: groups.opaque,
@@ -117,7 +117,6 @@ class _Groups:
         while pending:
             op = pending.pop()
             kind = _kind(type(op))
-            lists[kind].append(op)
             groups.op_count += 1
             groups.value_count += len(op.results)
             inside: list[Operation] = []
@@ -126,19 +125,24 @@ class _Groups:
                     groups.value_count += len(block.args)
                     inside += block_ops(block)
             if kind is _Kind.BATCH:
+                groups.batches[cast("AnyBatch", op)] = inside
                 groups.op_count += len(inside)
                 groups.value_count += sum([len(inner.results) for inner in inside])
             else:
+                lists[kind].append(op)
                 pending += reversed(inside)
         return groups
 
     def level(self) -> Level:
         """The lowest level that something is at."""
-        if any(isinstance(op, pim.CoreBatchOp) and op.outs for op in self.batches):
+        core_batches = ops_of(self.batches, pim.CoreBatchOp)
+        if any(op.outs for op in core_batches):
             return Level.BUFFERS
-        if any(isinstance(op, pim.CoreBatchOp | pim.ProgramOp) for op in (*self.batches, *self.others)):
+        if core_batches or ops_of(self.others, pim.ProgramOp):
             return Level.TENSORS
-        if any(isinstance(b, spat.BatchOp) and _is_scheduled(b) for b in self.batches):
+        if any(
+            _is_scheduled(batch) for batch in ops_of(self.batches, spat.ComputeBatchOp, spat.ScheduledComputeBatchOp)
+        ):
             return Level.SCHEDULED
         if self.batches or self.others:
             return Level.GRAPH
@@ -147,10 +151,8 @@ class _Groups:
         return Level.OPAQUE if self.opaque else Level.EMPTY
 
 
-def _is_scheduled(batch: spat.BatchOp) -> bool:
-    return isinstance(batch, spat.ScheduledComputeBatchOp) or (
-        isinstance(batch, spat.ComputeBatchOp) and batch.is_scheduled
-    )
+def _is_scheduled(batch: spat.ComputeBatchOp | spat.ScheduledComputeBatchOp) -> bool:
+    return isinstance(batch, spat.ScheduledComputeBatchOp) or batch.is_scheduled
 
 
 def _machine(target: Target | None) -> str | None:
@@ -161,19 +163,17 @@ def _machine(target: Target | None) -> str | None:
     return f"{target.machine.name} {bits} {target.machine.digest()[:16]}"
 
 
+_INPUTS = (spat.InputOp, pim.InputOp)
+_OUTPUTS = (spat.OutputOp, pim.OutputOp)
+
+
 def _interface(groups: _Groups) -> str:
     """Names and shapes of the network's inputs and outputs that still stand for something."""
-    found: list[str] = []
-    for op in groups.others:
-        match op:
-            case spat.InputOp() | pim.InputOp():
-                found.append(f"input {op.input_name.data} {op.shape.array.tolist()}")
-            case spat.OutputOp() | pim.OutputOp():
-                found.append(f"output {op.output_name.data} {op.shape.array.tolist()}")
-            case _:
-                pass
+    found = [
+        *(f"input {op.input_name.data} {op.shape.array.tolist()}" for op in ops_of(groups.others, *_INPUTS)),
+        *(f"output {op.output_name.data} {op.shape.array.tolist()}" for op in ops_of(groups.others, *_OUTPUTS)),
+    ]
     if not found:
-        for op in groups.structure:
-            if isinstance(op, FuncOp):
-                found += interface_of_onnx(op)
+        for op in ops_of(groups.structure, FuncOp):
+            found += interface_of_onnx(op)
     return "; ".join(sorted(found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -16,6 +16,8 @@ from ..dialects import pim, spat
 from ..dialects.spat import shape_of
 from .batch_program import AnyBatch, Batch, BatchProgram
 from .body_content import body_content
+from .body_memory import BodyMemory
+from .op_kinds import ops_of
 from .program_traffic import Traffic
 from .schedule_span import SpanMemory
 from .target import Target
@@ -23,11 +25,25 @@ from .target import Target
 Contributions = dict[str, dict[str, int]]
 
 
+class Memory:
+    """What one look at a module keeps for the next."""
+
+    def __init__(self) -> None:
+        self.bodies = BodyMemory()
+        self.spans = SpanMemory()
+
+
 def batch_proxies(
-    ops: Sequence[AnyBatch], others: Sequence[Operation], level: Level, target: Target | None, spans: SpanMemory
+    bodies: Mapping[AnyBatch, Sequence[Operation]],
+    others: Sequence[Operation],
+    level: Level,
+    target: Target | None,
+    memory: Memory,
 ) -> tuple[dict[str, object], Contributions]:
-    """The fields that batches have, and by field what each node adds to it."""
-    return _Fields(BatchProgram(ops, others, target), level, target, spans).fields()
+    """The fields that batches have, given with the ops of their bodies, and by field what each node adds to it."""
+    program = BatchProgram(bodies, others, target, memory.bodies)
+    memory.bodies.forget_others()
+    return _Fields(program, level, target, memory.spans).fields()
 
 
 class _Fields:
@@ -123,7 +139,7 @@ class _Fields:
         values = self.program.values
         alike: dict[object, list[Batch]] = {}
         for batch in self.batches:
-            operands = tuple([id(values.get(value, _constant(value))) for value in batch.op.operands])
+            operands = tuple([id(values.get(value) or _constant(value)) for value in batch.op.operands])
             alike.setdefault((batch.lanes, operands, len(batch.op.results)), []).append(batch)
         for batches in alike.values():
             known: set[object] = set()
@@ -139,7 +155,7 @@ class _Fields:
         for batch in self.batches:
             _add(weights, batch.names[0], batch.replicas * batch.cost.weights)
         found["weight_elements"] = sum(weights.values())
-        program = next((op for op in self.others if isinstance(op, pim.ProgramOp)), None)
+        program = next(iter(ops_of(self.others, pim.ProgramOp)), None)
         if program is not None and program.peak_bytes is not None:
             peak = counts({f"{core:05}": int(size) for core, size in enumerate(program.peak_bytes.array) if size})
             found["logical_core_bytes"] = found["physical_core_bytes"] = peak
@@ -151,19 +167,15 @@ class _Fields:
         """Inputs, outputs, and each constant that vector instructions read, once."""
         constants: dict[int, int] = {}
         elements = 0
-        for op in self.others:
-            match op:
-                case spat.InputOp() | pim.InputOp():
-                    elements += math.prod(shape_of(op.result))
-                case spat.OutputOp() | pim.OutputOp():
-                    elements += sum(math.prod(shape_of(value)) for value in op.values)
-                case pim.ConstantOp():
-                    constants[id(op.value.data)] = op.value.size
-                case _:
-                    pass
+        for op in ops_of(self.others, spat.InputOp, pim.InputOp):
+            elements += math.prod(shape_of(op.result))
+        for op in ops_of(self.others, spat.OutputOp, pim.OutputOp):
+            elements += sum(math.prod(shape_of(value)) for value in op.values)
+        for op in ops_of(self.others, pim.ConstantOp):
+            constants[id(op.value.data)] = op.value.size
         for batch in self.batches:
             if isinstance(batch.op, spat.BatchOp):
-                for index, value in enumerate(batch.op.weights):
+                for index, value in enumerate(batch.op.split_operands[1]):
                     if index not in batch.cost.matrices and isinstance(value.owner, spat.ConstantOp):
                         constants[id(value.owner.value.data)] = value.owner.value.size
                 elements += sum(size for index, _, size in batch.cost.constants if index is None)
@@ -197,7 +209,7 @@ class _Fields:
         if traffic.is_timed:
             moves, machine = traffic.moves(target.element_bytes), target.machine
             found["makespan_cycles"] = self.spans.get(
-                "makespan", lanes.digest(moves, machine), lambda: lanes.makespan_cycles(moves, machine)
+                "makespan", lanes.digest_with(moves, machine), lambda: lanes.makespan_cycles(moves, machine)
             )
 
     def _add_traffic(self, found: dict[str, object], traffic: Traffic) -> None:
@@ -214,12 +226,11 @@ class _Fields:
             loaded_elements += tensor.row_elements * len(table)
         constants, constant_elements = traffic.constant_loads()
         stored, stored_elements = self._part("device_to_host_copies"), 0
-        for op in self.others:
-            if isinstance(op, spat.OutputOp | pim.OutputOp):
-                for value in op.values:
-                    rows, *row = shape_of(value)
-                    _add(stored, op.output_name.data, rows)
-                    stored_elements += rows * math.prod(row)
+        for op in ops_of(self.others, spat.OutputOp, pim.OutputOp):
+            for value in op.values:
+                rows, *row = shape_of(value)
+                _add(stored, op.output_name.data, rows)
+                stored_elements += rows * math.prod(row)
         found |= {
             "host_to_device_copies": sum(loads.values()) + constants,
             "device_to_host_copies": sum(stored.values()),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,7 @@ Ints = NDArray[np.int64]
 _NOTHING = np.zeros(0, np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class LaneRun:
+class LaneRun(NamedTuple):
     """The lanes of one batch."""
 
     cores: Ints
@@ -38,8 +37,7 @@ class LaneRun:
     """The tensor whose rows the lanes compute, one each; -1 for none."""
 
 
-@dataclass(frozen=True, eq=False)
-class Moves:
+class Moves(NamedTuple):
     """What of one tensor travels."""
 
     tensor: int
@@ -50,8 +48,7 @@ class Moves:
     """`[n, 4]` of row, source, target, step."""
 
 
-@dataclass(frozen=True, eq=False)
-class ScheduledLanes:
+class ScheduledLanes(NamedTuple):
     """A scheduled program."""
 
     rows: tuple[int, ...]
@@ -62,31 +59,32 @@ class ScheduledLanes:
 
     def span_cycles(self) -> int:
         """Transfers take no time."""
-        return core_span(Events.join(self._lane_events(_NOTHING)), shared=True)
+        return core_span(self._lane_events(_NOTHING), shared=True)
 
     def makespan_cycles(self, moves: Sequence[Moves], machine: Machine) -> int:
         """With messages and loads, all of which have steps."""
         events = self._move_events(moves, machine)
         ends = [_places(found) for found in events if len(found.key)]
         interrupts = np.unique(np.concatenate(ends)) if ends else _NOTHING
-        return core_span(Events.join([*events, *self._lane_events(interrupts)]))
+        return core_span(Events.join([*events, self._lane_events(interrupts)]))
 
-    def digest(self, moves: Sequence[Moves] = (), machine: Machine | None = None) -> bytes:
-        """A hash of everything that spans follow from."""
-        state = hashlib.blake2b(digest_size=32)
-
-        def add(facts: tuple[object, ...], *tables: Ints) -> None:
-            state.update(repr((facts, [(table.dtype.str, table.shape) for table in tables])).encode())
-            for table in tables:
-                state.update(table.tobytes())
-
-        add((self.rows, self.computed, None if machine is None else machine.digest()))
+    def digest(self) -> bytes:
+        """A hash of everything that the span follows from."""
+        facts: list[object] = [self.rows, self.computed]
+        tables: list[Ints] = []
         for run in self.runs:
-            tensors = [tensor for tensor, _ in run.reads]
-            add((run.span, run.cycles, run.makes, tensors), run.cores, run.steps, *(rows for _, rows in run.reads))
+            facts.append((run.span, run.cycles, run.makes, [tensor for tensor, _ in run.reads]))
+            tables += (run.cores, run.steps, *(rows for _, rows in run.reads))
+        return _digest(facts, tables)
+
+    def digest_with(self, moves: Sequence[Moves], machine: Machine) -> bytes:
+        """A hash of everything that the makespan follows from."""
+        facts: list[object] = [self.digest(), machine.digest()]
+        tables: list[Ints] = []
         for one in moves:
-            add((one.tensor, one.row_bytes), one.loads, one.messages)
-        return state.digest()
+            facts.append((one.tensor, one.row_bytes))
+            tables += (one.loads, one.messages)
+        return _digest(facts, tables)
 
     @property
     def _first_row(self) -> Ints:
@@ -114,27 +112,52 @@ class ScheduledLanes:
                 messages.append(Events(key, table[:, 1], table[:, 2], send, receive, makes, makes, ones))
         return loads + messages
 
-    def _lane_events(self, interrupts: Ints) -> list[Events]:
+    def _lane_events(self, interrupts: Ints) -> Events:
         """Lanes, cut where messages come between their instructions."""
         first_row = self._first_row
-        found: list[Events] = []
-        for run in self.runs:
-            lanes = len(run.cores)
+        lanes = [len(run.cores) for run in self.runs]
+        core = np.concatenate([run.cores for run in self.runs])
+        step = np.concatenate([run.steps for run in self.runs])
+        span = np.repeat([run.span for run in self.runs], lanes)
+        cycles = np.repeat([run.cycles for run in self.runs], lanes)
+        makes = np.concatenate(
+            [
+                np.full(n, -1) if run.makes < 0 else np.arange(n) + first_row[run.makes]
+                for n, run in zip(lanes, self.runs, strict=True)
+            ]
+        )
+        needs: list[Ints] = []
+        counts: list[Ints] = []
+        for n, run in zip(lanes, self.runs, strict=True):
             read = [
                 np.where(rows == OUTSIDE, -1, rows + first_row[tensor])
                 for tensor, rows in run.reads
                 if self.computed[tensor] or len(interrupts)
             ]
-            joined = np.concatenate(read, axis=1) if read else np.zeros((lanes, 0), np.int64)
-            pieces = cut_lanes(run.cores, run.steps, run.span, run.cycles, interrupts)
-            core = run.cores[pieces.lane]
-            alone = np.full(len(core), -1)
-            makes = alone if run.makes < 0 else np.where(pieces.is_last, pieces.lane + first_row[run.makes], -1)
+            joined = np.concatenate(read, axis=1) if read else np.zeros((n, 0), np.int64)
             inside = joined >= 0
-            count = np.where(pieces.is_first, inside.sum(axis=1)[pieces.lane], 0)
-            key = event_key(pieces.start, Phase.COMPUTE)
-            found.append(Events(key, core, alone, pieces.cycles, pieces.cycles, makes, joined[inside], count))
-        return found
+            needs.append(joined[inside])
+            counts.append(inside.sum(axis=1))
+        pieces = cut_lanes(core, step, span, cycles, interrupts)
+        lane = pieces.lane
+        return Events(
+            event_key(pieces.start, Phase.COMPUTE),
+            core[lane],
+            np.full(len(lane), -1),
+            pieces.cycles,
+            pieces.cycles,
+            np.where(pieces.is_last, makes[lane], -1),
+            np.concatenate(needs),
+            np.where(pieces.is_first, np.concatenate(counts)[lane], 0),
+        )
+
+
+def _digest(facts: Sequence[object], tables: Sequence[Ints]) -> bytes:
+    state = hashlib.blake2b(digest_size=32)
+    state.update(repr((facts, [(table.dtype.str, table.shape) for table in tables])).encode())
+    for table in tables:
+        state.update(table.tobytes())
+    return state.digest()
 
 
 def _places(events: Events) -> Ints:
@@ -145,12 +168,12 @@ def _places(events: Events) -> Ints:
     return np.concatenate([core * PLACES + step[messages] for core in ends])
 
 
-@dataclass
 class SpanMemory:
     """Spans by the digest of what they follow from: the last few."""
 
-    limit: int = 8
-    _known: dict[tuple[str, bytes], int] = field(default_factory=dict[tuple[str, bytes], int])
+    def __init__(self, limit: int = 8) -> None:
+        self.limit = limit
+        self._known: dict[tuple[str, bytes], int] = {}
 
     def get(self, kind: str, digest: bytes, compute: Callable[[], int]) -> int:
         """The number of this kind for this digest."""

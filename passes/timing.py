@@ -1,8 +1,8 @@
-"""Wall time of the phases of a tool and of each pass (`--timing`)."""
+"""Time of the phases of a tool and of each pass (`--timing`)."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -17,26 +17,36 @@ _RULE = "===" + "-" * 73 + "==="
 
 @dataclass
 class Timer:
-    """Adds up wall time by name, in the order in which the names first come."""
+    """Adds up time by name, in the order in which the names first come."""
 
-    start_seconds: float = field(default_factory=perf_counter)
+    clock: Callable[[], float] = perf_counter
+    """Wall time; `time.process_time` is steadier where others use the machine, too."""
     seconds: dict[str, float] = field(default_factory=dict[str, float])
+    start_seconds: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.start_seconds = self.clock()
+
+    @property
+    def total_seconds(self) -> float:
+        """Since the start."""
+        return self.clock() - self.start_seconds
 
     @contextmanager
     def phase(self, name: str) -> Generator[None]:
         """Adds the time spent within the context to ``name``."""
-        begin = perf_counter()
+        begin = self.clock()
         try:
             yield
         finally:
-            self.add(name, perf_counter() - begin)
+            self.add(name, self.clock() - begin)
 
     def add(self, name: str, seconds: float) -> None:
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     def report(self) -> str:
         """A table in the form of MLIR's `--mlir-timing --mlir-timing-display=list`, in order of time of first start."""
-        total = perf_counter() - self.start_seconds
+        total = self.total_seconds
         rows = [*self.seconds.items(), ("Rest", total - sum(self.seconds.values())), ("Total", total)]
         lines = [f"  {seconds:9.4f} ({100 * seconds / total:5.1f}%)  {name}" for name, seconds in rows]
         title = "... Execution time report ...".center(len(_RULE)).rstrip()
@@ -59,10 +69,10 @@ class PassTimer(PassInstrumentation):
     _begin: float = field(default=0.0, init=False)
 
     def before_pass(self, run: PassRun) -> None:
-        self._begin = perf_counter()
+        self._begin = self.timer.clock()
 
     def after_pass(self, run: PassRun) -> None:
-        self.timer.add(run.name, perf_counter() - self._begin)
+        self.timer.add(run.name, self.timer.clock() - self._begin)
 
     def after_failed_pass(self, run: PassRun, error: Exception) -> None:
         self.after_pass(run)

@@ -32,6 +32,12 @@ def exchange_properties(op: Operation, draw: random.Random) -> None:
     op.properties[one], op.properties[other] = op.properties[other], op.properties[one]
 
 
+def rename_property(op: Operation, draw: random.Random) -> None:
+    """Of all properties, in their order: one gets another name."""
+    chosen = draw.choice(sorted(op.properties))
+    op.properties = {name + "_" * (name == chosen): value for name, value in op.properties.items()}
+
+
 def drop_property(op: Operation, draw: random.Random) -> None:
     del op.properties[draw.choice(sorted(op.properties))]
 
@@ -58,6 +64,16 @@ def drop_operand(op: Operation, draw: random.Random) -> None:
 def change_result_type(op: Operation, draw: random.Random) -> None:
     value = draw.choice(op.results)
     Rewriter.replace_value_with_new_type(value, _other(value.type, draw))
+
+
+def write_types(op: Operation, draw: random.Random) -> None:
+    """The types of results and of an argument beside them change under values that stay: xDSL does not mean it to."""
+    assert op.parent is not None
+    values: list[SSAValue] = list(op.results)
+    if op.parent.args and (not values or draw.random() < 0.5):
+        values = [draw.choice(op.parent.args)]
+    for value in values:
+        value._type = _other(value.type, draw)
 
 
 def move_to_the_end(op: Operation, draw: random.Random) -> None:
@@ -95,12 +111,14 @@ def rename(op: Operation, draw: random.Random) -> None:
 EDITS: dict[Callable[[Operation, random.Random], None], Callable[[Operation], bool]] = {
     change_property: lambda op: bool(op.properties),
     exchange_properties: lambda op: len(op.properties) > 1,
+    rename_property: lambda op: bool(op.properties),
     drop_property: lambda op: bool(op.properties),
     add_property: lambda op: True,
     add_attribute: lambda op: True,
     change_operand: lambda op: bool(op.operands),
     drop_operand: lambda op: len(op.operands) > 1,
     change_result_type: lambda op: bool(op.results),
+    write_types: lambda op: True,
     move_to_the_end: lambda op: True,
     move_to_the_front: lambda op: True,
     repeat: lambda op: True,

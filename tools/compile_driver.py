@@ -130,7 +130,7 @@ class CompileDriver:
         if self.guard is not None:
             found.append(TimedInstrumentation(self.guard, self.timer, "Guard"))
         if options.verify_each:
-            found.append(Verifier())
+            found.append(TimedInstrumentation(Verifier(), self.timer, "Verifier"))
         if options.verbose:
             found.append(Progress(sys.stderr.write))
         if options.timing or options.build_report is not None:

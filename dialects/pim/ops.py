@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -371,6 +372,14 @@ class CoreBatchOp(IRDLOperation):
             result_types=[result_types],
             regions=[body],
         )
+
+    @property
+    def split_operands(self) -> tuple[Sequence[SSAValue], ...]:
+        """Inputs, constants, matrices and outs, in one go: each alone takes as long."""
+        operands = tuple(self.operands)
+        inputs, constants, matrices, _ = segment_sizes(self)
+        ends = (0, inputs, inputs + constants, inputs + constants + matrices, len(operands))
+        return tuple([operands[start:end] for start, end in pairwise(ends)])
 
     @property
     def lane_count(self) -> int:

@@ -32,6 +32,7 @@ from xdsl.traits import ConstantLike, Pure, RecursiveMemoryEffect, SingleBlockIm
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.window import RowWindow
+from ..interned import segment_sizes
 from ..shaped_types import ROWS, TILE_OR_ROWS
 from ..tile import ArrayAttr
 from ..traits import Isolated, VerifiedAlone
@@ -178,6 +179,13 @@ class BatchOp(IRDLOperation, ABC):
     windows = prop_def(BuiltinArrayAttr[WindowAttr])
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+
+    @property
+    def split_operands(self) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+        """Inputs and weights, in one go: each alone takes as long."""
+        operands = tuple(self.operands)
+        inputs, _ = segment_sizes(self)
+        return operands[:inputs], operands[inputs:]
 
     @property
     def lane_count(self) -> int:

@@ -5,7 +5,6 @@ The conversion makes IR of it (`body.py`); the cost model and the guard only cou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...dialects.pim import Access
@@ -70,8 +69,7 @@ class Matrix(NamedTuple):
     value: int
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """The instructions of a body."""
 
     shapes: tuple[Shape, ...]

@@ -1,0 +1,81 @@
+"""The contents of bodies, kept from one look at a module to the next: most passes leave most bodies alone.
+
+A content is taken anew as soon as anything that it was taken from is another object: an op, an operand, the name or
+value of a property, a type, a location. All of that is held meanwhile, so that no identity stands for two. What these
+objects hold is immutable, but for the elements of arrays, which are compared themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from xdsl.ir import Block, Operation
+
+from ..analysis.proxies import UNNAMED
+from ..dialects.location import node_name
+from ..dialects.spat import PickOp
+from .body_content import BodyContent, content_of
+
+
+class Body:
+    """The body of a batch, as it was when it was looked at."""
+
+    def __init__(self, ops: Sequence[Operation], content: BodyContent, state: list[object]) -> None:
+        self.ops = ops
+        self.content = content
+        self.state = state
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The node that each op comes from."""
+        return node_names(self.ops)
+
+
+class BodyMemory:
+    """Bodies by block, of the module that was looked at last."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Block, Body] = {}
+        self._seen: dict[Block, Body] = {}
+
+    def body(self, block: Block, inputs: int, ops: Sequence[Operation]) -> Body:
+        """The body in ``block``, which consists of ``ops`` and whose first ``inputs`` arguments are windows."""
+        state = _state(block, inputs, ops)
+        found = self._kept.get(block)
+        if found is None or found.state != state:
+            found = Body(ops, content_of(block.args, inputs, ops), state)
+        self._seen[block] = found
+        return found
+
+    def forget_others(self) -> None:
+        """Ends a look at a module: bodies that were not in it are let go."""
+        self._kept, self._seen = self._seen, {}
+
+
+def node_names(ops: Iterable[Operation]) -> list[str]:
+    """The node that each op comes from. Ops share locations, which they hold meanwhile."""
+    known: dict[int, str] = {}
+    found: list[str] = []
+    for op in ops:
+        name = known.get(id(op.location))
+        if name is None:
+            name = known[id(op.location)] = node_name(op) or UNNAMED
+        found.append(name)
+    return found
+
+
+def _state(block: Block, inputs: int, ops: Sequence[Operation]) -> list[object]:
+    """All objects that a content and its names follow from, in order. Lists compare identities before anything else."""
+    found: list[object] = [inputs, len(block.args), *block.args, *block.arg_types]
+    for op in ops:
+        found.append(op)
+        found.append(op.location)
+        found += op.operands
+        found += op.properties
+        found += op.properties.values()
+        for result in op.results:
+            found.append(result.type)
+        if isinstance(op, PickOp):
+            found.append(op.table.array.tobytes() if op.table.has_data else None)
+    return found
