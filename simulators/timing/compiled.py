@@ -32,14 +32,18 @@ WORTH_COMPILING = 3_000
 
 _MODULES = (heaps, network, spending, registers, units, front_end, loop)
 _COLUMNS = [f"{owner.__name__.lower()}.{name}" for owner in (Facts, Code, State) for name in owner._fields]
+_OLDEST_LLVM = (17, 0, 0)
+"""From then on pointers have no types; llvmlite 0.45 is the first with such a one."""
 _PREFIX = "clock-"
 _MOST_KEPT = 8
 _DIGEST_BYTES = 32
 
 
 def can_compile() -> bool:
-    """Whether llvmlite is there and not switched off (``TILE_NO_LLVM=1``)."""
-    return not os.environ.get("TILE_NO_LLVM") and importlib.util.find_spec("llvmlite") is not None
+    """Whether llvmlite is there, new enough, and not switched off (``TILE_NO_LLVM=1``)."""
+    if os.environ.get("TILE_NO_LLVM") or importlib.util.find_spec("llvmlite") is None:
+        return False
+    return importlib.import_module("llvmlite.binding").llvm_version_info >= _OLDEST_LLVM
 
 
 def run_compiled(facts: Facts, code: Code, state: State, limit: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import ctypes
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -121,11 +121,20 @@ def test_what_cannot_be_translated_is_named() -> None:
         llvm_module([function], {}, [], "run")
 
 
+def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiled.can_compile()
+    monkeypatch.setattr(compiled, "_OLDEST_LLVM", (10**6, 0, 0))
+    assert not compiled.can_compile()
+    monkeypatch.undo()
+    monkeypatch.setenv("TILE_NO_LLVM", "1")
+    assert not compiled.can_compile()
+
+
 # Where it is kept
 
 
 @pytest.fixture
-def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Path]]:
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[Path]]]:
     """Loads the loop as a new process would, and tells what is kept then."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
