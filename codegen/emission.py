@@ -6,6 +6,7 @@ This is the guard's half of the bookkeeping: it shares no code with the expansio
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -52,10 +53,10 @@ class Emission:
         self.scalars: I64 = np.zeros(self.cores, np.int64)
         """Of each core, at most: a load for every register that an instruction reads."""
 
-    def add(self, op: Op, core: I64, cycles: npt.ArrayLike, size: int = 0) -> I64:
+    def add(self, op: Op, core: I64, cycles: npt.ArrayLike, size: npt.ArrayLike = 0) -> I64:
         """An instruction on each ``core``, of ``cycles``, that moves ``size`` bytes. Returns the cycles of each."""
         self.kinds[op] += len(core)
-        self.moved_bytes[op] += len(core) * size
+        self.moved_bytes[op] += int(np.broadcast_to(np.asarray(size, np.int64), core.shape).sum())
         spent = np.broadcast_to(np.asarray(cycles, np.int64), core.shape)
         self.spend(core, spent, 1, len(REGISTER_READS[op]))
         return spent
@@ -81,6 +82,7 @@ def emission_of(module: ModuleOp) -> Emission:
     known: dict[object, int] = {}
     constants: set[ArrayAttr] = set()
     held: dict[tuple[int, int], list[I64]] = {}
+    transfers: list[pim.TransferOp] = []
     for op in program.body.block.ops:
         match op:
             case pim.InputOp():
@@ -99,13 +101,15 @@ def emission_of(module: ModuleOp) -> Emission:
                 key = event_key(step, Phase.LOAD)
                 found.add_alone(Op.LD, core, key, target.machine.load_cycles(core, size), size)
             case pim.TransferOp():
-                _transfer(found, op, target)
+                transfers.append(op)
             case pim.OutputOp():
                 _store(found, op, target)
             case pim.CoreBatchOp():
                 _batch(found, op, target, known)
             case _:
                 pass
+    if transfers:
+        _transfer(found, transfers, target)
     if program.zeros is not None:
         core, _, size = program.zeros.array.T
         found.add_alone(Op.LLDI, core, PROLOGUE, target.machine.fill_cycles(size))
@@ -163,9 +167,10 @@ def _constants(found: Emission, size: int, total: int, core: I64, target: Target
         size += part
 
 
-def _transfer(found: Emission, op: pim.TransferOp, target: Target) -> None:
-    _, source, destination, step = op.messages.array.T
-    size = _row_bytes(op.source, target)
+def _transfer(found: Emission, ops: Sequence[pim.TransferOp], target: Target) -> None:
+    tables = [op.messages.array for op in ops]
+    size = np.repeat([_row_bytes(op.source, target) for op in ops], [len(table) for table in tables])
+    _, source, destination, step = np.concatenate(tables).T
     sending = found.add(Op.SEND, source, target.machine.send_cycles(source, destination, size), size)
     receiving = found.add(Op.RECV, destination, target.machine.recv_cycles(source, destination, size), size)
     found.path.add_messages(event_key(step, Phase.MESSAGE), source, destination, sending, receiving, size)

@@ -36,7 +36,9 @@ class EventPath:
         self._cycles.append(spent.reshape(-1))
         self._global_bytes.append(np.full(place.size, global_bytes))
 
-    def add_messages(self, key: I64, source: I64, target: I64, sending: I64, receiving: I64, size: int) -> None:
+    def add_messages(
+        self, key: I64, source: I64, target: I64, sending: I64, receiving: I64, size: npt.ArrayLike
+    ) -> None:
         """Messages of ``size`` bytes, which occupy both cores."""
         columns = np.broadcast_arrays(key, source, target, sending, receiving, size)
         self._messages.append(np.stack(columns, axis=1))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from ..analysis.proxies import UNNAMED
 from ..analysis.window import RowWindow, window_rows
 from ..dialects import pim, spat
 from ..dialects.spat import WindowAttr, shape_of
-from .body_costs import Amounts, BodyCost, instruction_cost, partial_results, partial_sums, tile_cost
+from .body_costs import BodyCost, instruction_cost, partial_results, partial_sums, tile_cost
 from .body_memory import Body, BodyMemory, node_names
 from .op_kinds import ops_of
 from .row_instances import producer_of
@@ -88,9 +88,9 @@ class Batch:
         return self.op.span.value.data
 
     @cached_property
-    def core_list(self) -> list[int]:
-        """The cores that it runs on, each once."""
-        return sorted(set(self.lane_cores[: self.replicas].tolist()))
+    def core_set(self) -> set[int]:
+        """The cores that it runs on."""
+        return set(self.lane_cores[: self.replicas].tolist())
 
 
 class BatchProgram:
@@ -166,17 +166,17 @@ class BatchProgram:
     def _costs(
         self, op: AnyBatch, body: Body | None, inputs: Sequence[SSAValue]
     ) -> tuple[BodyCost, dict[str, Counter[str]]]:
-        sums: Amounts = ()
         if body is None:
-            cost = instruction_cost(self._ops[op], bool(op.results), self.target)
-            names = node_names(self._ops[op])
-        else:
-            cost = tile_cost(body.content, self.target)
-            sums = partial_sums(body.content, tuple([self._is_partial(value) for value in inputs]))
-            names = body.names
+            ops = self._ops[op]
+            cost = instruction_cost(ops, bool(op.results), self.target)
+            names = node_names([ops[position] for position, _ in cost.product_elements])
+            products = enumerate([number for _, number in cost.product_elements])
+            return cost, {"product_elements": _by_node(names, products), "partial_sums": Counter()}
+        cost = tile_cost(body.content, self.target)
+        sums = partial_sums(body.content, tuple([self._is_partial(value) for value in inputs]))
         return cost, {
-            "product_elements": _by_node(names, cost.product_elements),
-            "partial_sums": _by_node(names, sums),
+            "product_elements": _by_node(body.names, cost.product_elements),
+            "partial_sums": _by_node(body.names, sums),
         }
 
     def _is_partial(self, value: SSAValue) -> bool:
@@ -196,7 +196,7 @@ class BatchProgram:
             self.values[loaded].loads.append(op.rows.array)
 
 
-def _by_node(names: Sequence[str], amounts: Amounts) -> Counter[str]:
+def _by_node(names: Sequence[str], amounts: Iterable[tuple[int, int]]) -> Counter[str]:
     """Numbers of a body's ops, added up by the node that the op comes from."""
     found: Counter[str] = Counter()
     for position, number in amounts:

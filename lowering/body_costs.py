@@ -59,30 +59,32 @@ class BodyCost(NamedTuple):
 class _Counter:
     """Adds up instructions by kind."""
 
-    def __init__(self, target: Target | None) -> None:
-        self._target = target
-        self._products = self._vectors = self._copies = self._copy_elements = self._fills = self._cycles = 0
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, int, int], int] = {}
 
     def add(self, instruction: str, count: int, size: int, written: int) -> None:
         """``count`` times an instruction on ``size`` elements that writes ``written``."""
-        match OPCODES[instruction]:
-            case Op.MVMUL:
-                self._products += count
-            case Op.LMV:
-                self._copies += count
-                self._copy_elements += count * size
-            case Op.LLDI:
-                self._fills += count
-            case opcode:
-                assert opcode in VECTOR_OPS
-                self._vectors += count
-        if self._target is not None:
-            self._cycles += count * instruction_cycles(instruction, size, written, self._target)
+        key = instruction, size, written
+        self._counts[key] = self._counts.get(key, 0) + count
 
-    def numbers(self) -> tuple[int, int, int, int, int, int | None]:
+    def numbers(self, target: Target | None) -> tuple[int, int, int, int, int, int | None]:
         """The first fields of a :class:`BodyCost`."""
-        cycles = None if self._target is None else self._cycles
-        return self._products, self._vectors, self._copies, self._copy_elements, self._fills, cycles
+        products = vectors = copies = copy_elements = fills = cycles = 0
+        for (instruction, size, written), count in self._counts.items():
+            match OPCODES[instruction]:
+                case Op.MVMUL:
+                    products += count
+                case Op.LMV:
+                    copies += count
+                    copy_elements += count * size
+                case Op.LLDI:
+                    fills += count
+                case opcode:
+                    assert opcode in VECTOR_OPS
+                    vectors += count
+            if target is not None:
+                cycles += count * instruction_cycles(instruction, size, written, target)
+        return products, vectors, copies, copy_elements, fills, None if target is None else cycles
 
 
 # On `spat`
@@ -92,13 +94,13 @@ class _Counter:
 def tile_cost(content: BodyContent, target: Target | None) -> BodyCost:
     """The numbers of a body of tile ops, of this content."""
     selection = select(content)
-    counter = _Counter(target)
+    counter = _Counter()
     for issue in selection.issues:
         counter.add(issue.instruction, issue.repeat, issue.length, selection.written_size(issue))
     shapes = [*content.arguments, *(shape for op in content.ops for shape in op.shapes)]
     products = [(position, op) for position, op in enumerate(content.ops) if op.name == VMMOp.name]
     return BodyCost(
-        *counter.numbers(),
+        *counter.numbers(target),
         product_elements=tuple((position, math.prod(op.shapes[0])) for position, op in products),
         weights=sum(shapes[op.operands[0]][1] * shapes[op.operands[1]][1] for _, op in products),
         matrices=frozenset(op.operands[1] - content.inputs for _, op in products),
@@ -170,7 +172,7 @@ _SUMS = (VAddOp.name, ViewOp.name)
 
 def instruction_cost(ops: Sequence[Operation], on_tensors: bool, target: Target | None) -> BodyCost:
     """The numbers of a body of instructions."""
-    counter = _Counter(target)
+    counter = _Counter()
     products: list[tuple[int, int]] = []
     weights = 0
     for position, op in enumerate(ops):
@@ -190,7 +192,7 @@ def instruction_cost(ops: Sequence[Operation], on_tensors: bool, target: Target 
             products.append((position, count * written))
             weights += size * written
     return BodyCost(
-        *counter.numbers(),
+        *counter.numbers(target),
         product_elements=tuple(products),
         weights=weights,
         recomputed=_repeated_issues(ops) if on_tensors else 0,

@@ -64,7 +64,7 @@ class Traffic:
         held: dict[tuple[int, int, int], set[int]] = {}
         for batch in self._program.batches:
             for constant in _loaded_constants(batch):
-                held.setdefault(constant, set()).update(batch.core_list)
+                held.setdefault(constant, set()).update(batch.core_set)
         return sum(map(len, held.values())), sum(size * len(cores) for (_, _, size), cores in held.items())
 
     def scheduled_lanes(self) -> ScheduledLanes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -69,6 +70,9 @@ class Surveyor:
         return Survey(record, contributions)
 
 
+_RESULTS = attrgetter("results")
+
+
 class _Kind(Enum):
     """What the guard makes of an op."""
 
@@ -119,6 +123,9 @@ class _Groups:
             kind = _kind(type(op))
             groups.op_count += 1
             groups.value_count += len(op.results)
+            if not op.regions:
+                lists[kind].append(op)
+                continue
             inside: list[Operation] = []
             for region in op.regions:
                 for block in region.blocks:
@@ -127,7 +134,7 @@ class _Groups:
             if kind is _Kind.BATCH:
                 groups.batches[cast("AnyBatch", op)] = inside
                 groups.op_count += len(inside)
-                groups.value_count += sum([len(inner.results) for inner in inside])
+                groups.value_count += sum(map(len, map(_RESULTS, inside)))
             else:
                 lists[kind].append(op)
                 pending += reversed(inside)

@@ -74,7 +74,7 @@ class _Fields:
         histogram = Counter(str(b.lanes) for b in self.batches)
         lanes, width = self._part("lanes_of_node"), self._part("width_of_node")
         for batch in self.batches:
-            slots = batch.replicas if batch.cores is None else len(batch.core_list)
+            slots = batch.replicas if batch.cores is None else len(batch.core_set)
             for name in batch.names if batch.names != [UNNAMED] else ():
                 lanes[name] = max(lanes.get(name, 0), batch.lanes)
                 if batch.cost.products:

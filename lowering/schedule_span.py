@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -87,30 +88,30 @@ class ScheduledLanes(NamedTuple):
         return _digest(facts, tables)
 
     @property
-    def _first_row(self) -> Ints:
+    def _first_row(self) -> list[int]:
         """Rows numbered through all tensors: the number of each one's first."""
-        return np.cumsum([0, *self.rows])
+        return [0, *accumulate(self.rows)]
 
     def _move_events(self, moves: Sequence[Moves], machine: Machine) -> list[Events]:
         """Loads, then messages. Loads go through one port, which is a partner that every load has to wait for."""
-        loads: list[Events] = []
-        messages: list[Events] = []
-        for one in moves:
-            first = self._first_row[one.tensor]
-            if len(table := one.loads):
-                cycles = machine.load_cycles(table[:, 1], one.row_bytes)
-                port = np.full(len(table), machine.core_count)
-                key = event_key(table[:, 2], Phase.LOAD)
-                none = np.zeros(len(table), np.int64)
-                loads.append(Events(key, port, table[:, 1], cycles, cycles, first + table[:, 0], _NOTHING, none))
-            if len(table := one.messages):
-                send = machine.send_cycles(table[:, 1], table[:, 2], one.row_bytes)
-                receive = machine.recv_cycles(table[:, 1], table[:, 2], one.row_bytes)
-                makes = first + table[:, 0]
-                key = event_key(table[:, 3], Phase.MESSAGE)
-                ones = np.ones(len(table), np.int64)
-                messages.append(Events(key, table[:, 1], table[:, 2], send, receive, makes, makes, ones))
-        return loads + messages
+        found: list[Events] = []
+        row, core, step, row_bytes = self._together(moves, [one.loads for one in moves])
+        cycles = machine.load_cycles(core, row_bytes)
+        port, none = np.full(len(row), machine.core_count), np.zeros(len(row), np.int64)
+        found.append(Events(event_key(step, Phase.LOAD), port, core, cycles, cycles, row, _NOTHING, none))
+        row, source, target, step, row_bytes = self._together(moves, [one.messages for one in moves])
+        send, receive = (of(source, target, row_bytes) for of in (machine.send_cycles, machine.recv_cycles))
+        ones = np.ones(len(row), np.int64)
+        found.append(Events(event_key(step, Phase.MESSAGE), source, target, send, receive, row, row, ones))
+        return found
+
+    def _together(self, moves: Sequence[Moves], tables: Sequence[Ints]) -> Ints:
+        """The columns of one table for each move, with rows numbered through all tensors, and the bytes of a row."""
+        lines = [len(table) for table in tables]
+        columns = np.concatenate(tables).T.astype(np.int64)
+        first_row = self._first_row
+        columns[0] += np.repeat([first_row[one.tensor] for one in moves], lines)
+        return np.vstack((columns, np.repeat([one.row_bytes for one in moves], lines)))
 
     def _lane_events(self, interrupts: Ints) -> Events:
         """Lanes, cut where messages come between their instructions."""

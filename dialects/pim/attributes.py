@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Data
@@ -14,8 +14,7 @@ from xdsl.printer import Printer
 from ..interned import KEPT
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """Where an instruction reads or writes in a buffer, as a function of its repeat index i.
 
     The address is element ``start + i * step`` of row ``row + i * row_step``.
