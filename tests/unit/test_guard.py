@@ -10,7 +10,7 @@ from typing import ClassVar
 import onnx
 import pytest
 from guard_programs import edit_pass, module_at, network, parsed
-from models import build
+from models import SMALLEST, build
 from tilec.analysis.contract import STRICTEST, Contract, Kind, changes_meaning, check, decided_here, may_trade
 from tilec.analysis.proxies import Level, Proxies, Verdict
 from tilec.dialects.registry import make_context
@@ -65,9 +65,11 @@ def test_networks_pass(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["densenet121", "googlenet", "googlenet_bn", "resnet34", "resnet50", "shufflenet_v1"])
+@pytest.mark.parametrize(
+    "name", ["densenet121", "googlenet", "googlenet_bn", "inception_v3", "resnet34", "resnet50", "shufflenet_v1"]
+)
 def test_large_networks_pass(name: str) -> None:
-    check_pipeline(build(name, image_size=64, num_classes=10))
+    check_pipeline(build(name, image_size=max(64, SMALLEST.get(name, 64)), num_classes=10))
 
 
 def test_a_small_machine_passes() -> None:
