@@ -71,7 +71,7 @@ def _state(block: Block, inputs: int, ops: Sequence[Operation]) -> list[object]:
     for op in ops:
         found.append(op)
         found.append(op.location)
-        found += op.operands
+        found += iter(op.operands)  # xDSL's sequence takes longer to say its length than to be gone through
         found += op.properties
         found += op.properties.values()
         for result in op.results:

@@ -74,10 +74,13 @@ class _Fields:
         histogram = Counter(str(b.lanes) for b in self.batches)
         lanes, width = self._part("lanes_of_node"), self._part("width_of_node")
         for batch in self.batches:
-            slots = batch.replicas if batch.cores is None else len(batch.core_set)
-            for name in batch.names if batch.names != [UNNAMED] else ():
+            if batch.names == [UNNAMED]:
+                continue
+            for name in batch.names:
                 lanes[name] = max(lanes.get(name, 0), batch.lanes)
-                if batch.cost.products:
+            if batch.cost.products:
+                slots = batch.replicas if batch.cores is None else len(batch.core_set)
+                for name in batch.names:
                     width[name] = max(width.get(name, 0), slots)
         found |= {
             "compute_instances": total,
@@ -205,11 +208,14 @@ class _Fields:
 
     def _add_spans(self, found: dict[str, object], traffic: Traffic, target: Target) -> None:
         lanes = traffic.scheduled_lanes()
-        found["span_cycles"] = self.spans.get("span", lanes.digest(), lanes.span_cycles)
+        digest = lanes.digest()
+        found["span_cycles"] = self.spans.get("span", digest, lanes.span_cycles)
         if traffic.is_timed:
             moves, machine = traffic.moves(target.element_bytes), target.machine
             found["makespan_cycles"] = self.spans.get(
-                "makespan", lanes.digest_with(moves, machine), lambda: lanes.makespan_cycles(moves, machine)
+                "makespan",
+                lanes.digest_with(moves, machine, digest),
+                lambda: lanes.makespan_cycles(moves, machine),
             )
 
     def _add_traffic(self, found: dict[str, object], traffic: Traffic) -> None:

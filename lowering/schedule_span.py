@@ -78,9 +78,9 @@ class ScheduledLanes(NamedTuple):
             tables += (run.cores, run.steps, *(rows for _, rows in run.reads))
         return _digest(facts, tables)
 
-    def digest_with(self, moves: Sequence[Moves], machine: Machine) -> bytes:
-        """A hash of everything that the makespan follows from."""
-        facts: list[object] = [self.digest(), machine.digest()]
+    def digest_with(self, moves: Sequence[Moves], machine: Machine, digest: bytes) -> bytes:
+        """A hash of everything that the makespan follows from, with ``digest`` for the lanes."""
+        facts: list[object] = [digest, machine.digest()]
         tables: list[Ints] = []
         for one in moves:
             facts.append((one.tensor, one.row_bytes))
