@@ -165,11 +165,9 @@ def visible_repetition(before: Proxies, after: Proxies) -> object:
     return after.recomputed
 
 
-def copied_inputs(before: Proxies, after: Proxies) -> object:
-    """Ops that repeat others may only be copies."""
-    if before.recomputed is None or after.recomputed is None or after.local_copies is None:
-        return None
-    return max(before.recomputed, min(after.recomputed, after.local_copies))
+def repeated_by_the_network(before: Proxies, after: Proxies) -> object:
+    """Repetition only where the network has some; there, other fields bound it."""
+    return after.recomputed if before.recomputed else before.recomputed
 
 
 def rows_of_surviving_nodes(before: Proxies, after: Proxies) -> object:
@@ -210,33 +208,6 @@ def fused_lanes(before: Proxies, after: Proxies) -> int | None:
     if any(number > old.get(lanes, 0) for lanes, number in new.items()):
         return before.compute_instances
     return sum(int(lanes) * number for lanes, number in new.items())
-
-
-def replicas_as_cores(before: Proxies, after: Proxies) -> int | None:
-    """As many cores as the replicas of the layer that has most: they do not share one."""
-    if before.width_of_node is None:
-        return None
-    return max((replicas for _, replicas in before.width_of_node), default=1)
-
-
-def replicas_on_cores(before: Proxies, after: Proxies) -> Counts | None:
-    """Replicas of a layer have cores of their own, unless all layers together have more replicas than there are cores.
-
-    Then some share one, and what that costs is bounded by the critical path and the busiest core.
-    """
-    if before.width_of_node is None or after.width_of_node is None or after.width is None:
-        return None
-    if sum(replicas for _, replicas in before.width_of_node) <= after.width:
-        return before.width_of_node
-    found = dict(after.width_of_node)
-    return counts((name, min(replicas, found.get(name, 0))) for name, replicas in before.width_of_node)
-
-
-def list_schedule(before: Proxies, after: Proxies) -> int | None:
-    """Cores that never wait without cause finish within the critical path and the work of the busiest core."""
-    if before.span_cycles is None or after.busy_cycles_max is None:
-        return None
-    return before.span_cycles + after.busy_cycles_max
 
 
 def with_added_copies(name: str) -> MappingFunction:

@@ -89,6 +89,9 @@ class Proxies:
     width_of_node: Counts | None = dataclasses.field(
         default=None, metadata=_about(Better.MORE, "lanes at once, by node")
     )
+    product_slots: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.MORE, "replicas of layers, each on a core of its own")
+    )
     lane_histogram: Counts | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "batches by number of lanes")
     )
@@ -104,6 +107,7 @@ class Proxies:
     )
     step_count: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "steps"))
     assignment: str | None = dataclasses.field(default=None, metadata=_about(Better.SAME, "classes and their cores"))
+    order: str | None = dataclasses.field(default=None, metadata=_about(Better.SAME, "order of lanes"))
     busy_cycles: Counts | None = dataclasses.field(default=None, metadata=_about(Better.SHOWN, "busy cycles by core"))
     busy_cycles_max: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "busy cycles of the busiest core")
@@ -114,6 +118,15 @@ class Proxies:
     macs: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "multiplications by weights"))
     element_passes: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "elements computed by vector operations")
+    )
+    element_passes_of_node: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "elements computed by vector operations, by node")
+    )
+    needless_ops: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "ops of lanes that need not be")
+    )
+    unpacked_products: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "matrix products of which an array could do two at a time")
     )
     layer_elements: Counts | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "elements of layers with weights")
@@ -166,6 +179,9 @@ class Proxies:
     # Memory
     host_bytes: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "global memory in bytes"))
     weight_elements: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "weights in arrays"))
+    buffer_bytes: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "bytes of tiles and of a row of each tensor")
+    )
     logical_core_bytes: Counts | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "local memory by logical core")
     )
@@ -174,6 +190,33 @@ class Proxies:
     )
     core_bytes_max: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "local memory of the fullest core")
+    )
+
+    # Yardsticks (`yardsticks.py`): what short and dumb methods reach, to hold decisions against
+    cores: int | None = dataclasses.field(default=None, metadata=_about(Better.SHOWN, "cores of the machine"))
+    dealt_span_cycles: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "critical path with cores dealt to the busiest layers")
+    )
+    list_span_cycles: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "critical path by list scheduling, transfers at no cost")
+    )
+    transfer_cycles_max: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "cycles of transfers: of the busiest core, and of global memory")
+    )
+    random_byte_hops: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "bytes x hops with cores placed at random")
+    )
+    eager_makespan_cycles: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "critical path with every row sent at once")
+    )
+    overwritten: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "values to be copied since they are overwritten in place")
+    )
+    overwritten_bytes: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "bytes of these values")
+    )
+    live_bytes_max: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "bytes that live at the same time on the fullest core")
     )
 
     lower_bounds: tuple[str, ...] = dataclasses.field(

@@ -108,10 +108,11 @@ class BatchProgram:
         self.target = target
         self.values: dict[SSAValue, Tensor] = {}
         """The tensor that each value or buffer stands for."""
-        self._ops = bodies
+        self.body_ops = bodies
+        """The ops of the body of each batch."""
         self._labels = node_names(bodies)
         self._name_tensors()
-        self._bodies = [
+        self.bodies = [
             memory.body(op.block, len(op.windows), ops) if isinstance(op, spat.BatchOp) else None
             for op, ops in bodies.items()
         ]
@@ -121,7 +122,7 @@ class BatchProgram:
         self.scheduled = all(batch.cores is not None for batch in self.batches)
 
     def _name_tensors(self) -> None:
-        index: dict[Operation, int] = {op: position for position, op in enumerate(self._ops)}
+        index: dict[Operation, int] = {op: position for position, op in enumerate(self.body_ops)}
         for op, position in index.items():
             for number, value in enumerate(op.results):
                 self.values[value] = Tensor(shape_of(value), position, number, self._labels[position])
@@ -160,29 +161,29 @@ class BatchProgram:
             cores, steps = op.cores.array, op.steps.array.astype(np.int64)
         replicas = op.replica_count
         of_lane = None if cores is None else cores.astype(np.int64)[np.arange(lanes) % replicas]
-        cost, by_node = self._costs(op, self._bodies[index], inputs)
+        cost, by_node = self._costs(op, self.bodies[index], inputs)
         return Batch(op, cost, lanes, replicas, of_lane, steps, reads, self._labels[index].split("+"), by_node)
 
     def _costs(
         self, op: AnyBatch, body: Body | None, inputs: Sequence[SSAValue]
     ) -> tuple[BodyCost, dict[str, Counter[str]]]:
         if body is None:
-            ops = self._ops[op]
+            ops = self.body_ops[op]
             cost = instruction_cost(ops, bool(op.results), self.target)
             names = node_names([ops[position] for position, _ in cost.product_elements])
             products = enumerate([number for _, number in cost.product_elements])
-            return cost, {"product_elements": _by_node(names, products), "partial_sums": Counter()}
+            return cost, {"product_elements": by_node(names, products), "partial_sums": Counter()}
         cost = tile_cost(body.content, self.target)
         sums = partial_sums(body.content, tuple([self._is_partial(value) for value in inputs]))
         return cost, {
-            "product_elements": _by_node(body.names, cost.product_elements),
-            "partial_sums": _by_node(body.names, sums),
+            "product_elements": by_node(body.names, cost.product_elements),
+            "partial_sums": by_node(body.names, sums),
         }
 
     def _is_partial(self, value: SSAValue) -> bool:
         """Whether an input is a sum of products of some slices, on whatever way it came."""
         tensor = self.values.get(value)
-        body = None if tensor is None or tensor.producer is None else self._bodies[tensor.producer]
+        body = None if tensor is None or tensor.producer is None else self.bodies[tensor.producer]
         return tensor is not None and body is not None and partial_results(body.content)[tensor.result]
 
     def _collect_tables(self) -> None:
@@ -196,7 +197,7 @@ class BatchProgram:
             self.values[loaded].loads.append(op.rows.array)
 
 
-def _by_node(names: Sequence[str], amounts: Iterable[tuple[int, int]]) -> Counter[str]:
+def by_node(names: Sequence[str], amounts: Iterable[tuple[int, int]]) -> Counter[str]:
     """Numbers of a body's ops, added up by the node that the op comes from."""
     found: Counter[str] = Counter()
     for position, number in amounts:

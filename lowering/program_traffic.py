@@ -59,6 +59,26 @@ class Traffic:
         """Whether it is known when each message is sent."""
         return not any((table[:, 3] < 0).any() for _, table in self.messages)
 
+    @property
+    def is_deferred(self) -> bool:
+        """Whether it is written down who needs which rows."""
+        return any(tensor.needs for tensor in self._tensors)
+
+    def transfer_cycles(self, machine: Machine, element_bytes: int) -> int:
+        """Cycles in which the busiest core sends, receives and loads, and those in which inputs come through the one
+        port of global memory."""
+        busy = np.zeros(machine.core_count, np.int64)
+        port = 0
+        for tensor, table in self.messages:
+            source, target, size = table[:, 1], table[:, 2], tensor.row_elements * element_bytes
+            np.add.at(busy, source, machine.send_cycles(source, target, size))
+            np.add.at(busy, target, machine.recv_cycles(source, target, size))
+        for tensor, table in self.loads:
+            cycles = machine.load_cycles(table[:, 1], tensor.row_elements * element_bytes)
+            np.add.at(busy, table[:, 1], cycles)
+            port += int(cycles.sum())
+        return int(busy.max()) + port
+
     def constant_loads(self) -> tuple[int, int]:
         """Constants that cores load: how many, and their elements. Each core loads each content once."""
         held: dict[tuple[int, int, int], set[int]] = {}
@@ -89,9 +109,13 @@ class Traffic:
         )
 
     def moves(self, element_bytes: int) -> list[Moves]:
-        """All that travels, tensor by tensor, in order of steps: a level may list it in another order."""
+        """All that travels, tensor by tensor, in order of steps: a level may list it in another order.
+
+        A message whose step is not decided goes at once, at the last step of the lane that computes its row.
+        """
         loads = {tensor: table[np.argsort(table[:, 2], kind="stable")] for tensor, table in self.loads}
-        messages = {tensor: table[np.argsort(table[:, 3], kind="stable")] for tensor, table in self.messages}
+        timed = [(tensor, self._at_once(tensor, table)) for tensor, table in self.messages]
+        messages = {tensor: table[np.argsort(table[:, 3], kind="stable")] for tensor, table in timed}
         return [
             Moves(
                 index,
@@ -101,6 +125,14 @@ class Traffic:
             )
             for tensor, index in self._number.items()
         ]
+
+    def _at_once(self, tensor: Tensor, messages: Ints) -> Ints:
+        if not (messages[:, 3] < 0).any():
+            return messages
+        assert tensor.producer is not None
+        batch = self._program.batches[tensor.producer]
+        ready = batch.lane_steps[messages[:, 0]] + batch.span_steps - 1
+        return np.column_stack((messages[:, :3], ready))
 
     def byte_hops(self, machine: Machine, element_bytes: int) -> list[tuple[Tensor, int]]:
         """Of each tensor that is sent, bytes times the distance that they go."""
@@ -112,13 +144,20 @@ class Traffic:
     # What is needed
 
     def _needed(self, tensor: Tensor) -> Ints:
-        """Lines of row and core, sorted: who reads what it has not computed itself, or is said to need it."""
-        found = [table[:, 0].astype(np.int64) * _CORES + table[:, 1] for table in tensor.needs]
+        """Lines of row and core, sorted: who reads what it has not computed itself, or is said to need it.
+
+        What several deferred communications bring comes several times.
+        """
+        found = [np.unique(table[:, 0].astype(np.int64) * _CORES + table[:, 1]) for table in tensor.needs]
+        again: list[Ints] = []
+        if len(found) > 1:
+            wanted, times = np.unique(np.concatenate(found), return_counts=True)
+            again.append(np.repeat(wanted, times - 1))
         for reader, rows in tensor.readers:
             pairs = rows * _CORES + self._program.batches[reader].lane_cores[:, None]
             found.append(pairs[rows != OUTSIDE])
         pairs = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
-        row, core = np.divmod(pairs, _CORES)
+        row, core = np.divmod(np.sort(np.concatenate([pairs, *again])) if again else pairs, _CORES)
         if tensor.producer is not None:
             away = core != self._program.batches[tensor.producer].lane_cores[row]
             row, core = row[away], core[away]

@@ -21,6 +21,7 @@ from .op_kinds import ops_of
 from .program_traffic import Traffic
 from .schedule_span import SpanMemory
 from .target import Target
+from .yardsticks import add_dealt_span, add_list_schedule, add_yardsticks, order_digest
 
 Contributions = dict[str, dict[str, int]]
 
@@ -66,6 +67,7 @@ class _Fields:
             traffic = Traffic(self.program, self.level)
             self._add_schedule(found, traffic)
             self._add_traffic(found, traffic)
+        add_yardsticks(self.program, found, self.parts)
         return found, self.parts
 
     def _add_parallelism(self, found: dict[str, object]) -> None:
@@ -93,10 +95,12 @@ class _Fields:
         if not self.program.scheduled:
             found["width"] = max((batch.lanes for batch in self.batches), default=0)
             if self.target is not None:
-                found["span_cycles"] = self._replica_span()
+                batches = self._span_batches()
+                found["span_cycles"] = replica_span(batches)
+                add_dealt_span(self.program, batches, self.target.machine, found)
                 found["lower_bounds"] = ("instructions", "span_cycles")
 
-    def _replica_span(self) -> int:
+    def _span_batches(self) -> list[SpanBatch]:
         found: list[SpanBatch] = []
         for batch in self.batches:
             reads = tuple(
@@ -107,7 +111,7 @@ class _Fields:
             slots = batch.replicas if batch.cost.products else batch.lanes
             assert batch.cost.cycles is not None
             found.append(SpanBatch(batch.lanes, slots, batch.cost.cycles, reads))
-        return replica_span(found)
+        return found
 
     def _add_work(self, found: dict[str, object]) -> None:
         per_lane = {
@@ -138,7 +142,10 @@ class _Fields:
         found["recomputed"] = None if self.level is Level.BUFFERS else sum(self._part("recomputed").values())
 
     def _repeated_batches(self) -> None:
-        """Counts the instructions of batches that do what another does: lanes, operands, windows and body are equal."""
+        """Counts what batches compute that another computes: lanes, operands, windows and body are equal.
+
+        Copies compute nothing: a row that goes to two outputs is stored from two places.
+        """
         values = self.program.values
         alike: dict[object, list[Batch]] = {}
         for batch in self.batches:
@@ -149,7 +156,7 @@ class _Fields:
             for batch in batches if len(batches) > 1 else ():
                 key = (batch.op.windows, _body(batch.op))
                 if key in known and batch.op.results:
-                    operations = batch.lanes * max(1, batch.cost.instructions)
+                    operations = batch.lanes * (batch.cost.products + batch.cost.vectors)
                     _add(self._part("recomputed"), batch.names[0], operations)
                 known.add(key)
 
@@ -194,7 +201,7 @@ class _Fields:
         for batch in self.batches:
             state.update(f"{'+'.join(batch.names)} {batch.replicas} ".encode())
             state.update(batch.lane_cores[: batch.replicas].tobytes())
-        found["assignment"] = state.hexdigest()
+        found |= {"assignment": state.hexdigest(), "order": order_digest(self.program)}
         instructions = np.repeat([b.cost.instructions for b in self.batches], [b.lanes for b in self.batches])
         found["instructions_max"] = int(np.bincount(cores, instructions).max())
         if self.target is not None:
@@ -210,9 +217,10 @@ class _Fields:
         lanes = traffic.scheduled_lanes()
         digest = lanes.digest()
         found["span_cycles"] = self.spans.get("span", digest, lanes.span_cycles)
-        if traffic.is_timed:
+        add_list_schedule(self.program, traffic, target, found)
+        if traffic.is_timed or traffic.is_deferred:
             moves, machine = traffic.moves(target.element_bytes), target.machine
-            found["makespan_cycles"] = self.spans.get(
+            found["makespan_cycles" if traffic.is_timed else "eager_makespan_cycles"] = self.spans.get(
                 "makespan",
                 lanes.digest_with(moves, machine, digest),
                 lambda: lanes.makespan_cycles(moves, machine),

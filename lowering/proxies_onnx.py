@@ -28,8 +28,22 @@ RENAMES = (
 )
 """Ops that compute nothing when data flows: they name or know it."""
 
-PASSES_OF = {"onnx.BatchNormalization": 2, "onnx.Clip": 2, "onnx.Softmax": 4, "onnx.LogSoftmax": 5, "onnx.LRN": 8}
-"""Vector operations that an element takes, of ops that take more than one."""
+PASSES_OF = {
+    "onnx.Abs": 2,
+    "onnx.BatchNormalization": 2,
+    "onnx.HardSigmoid": 6,
+    "onnx.HardSwish": 7,
+    "onnx.LogSoftmax": 49,
+    "onnx.PRelu": 2,
+    "onnx.Softmax": 48,
+}
+"""Vector operations that an element takes, of ops that take more than one. Exponentials are series: at most so many."""
+
+LRN_PASSES = 48
+"""Of a local response normalization, at most, beside one for each channel of its window: its root is a series."""
+
+MINIMUM_PASSES = 3
+"""Of a minimum of two, since the instruction set has none."""
 
 
 def onnx_proxies(ops: Sequence[OnnxOp]) -> tuple[dict[str, object], dict[str, dict[str, int]]]:
@@ -68,6 +82,7 @@ def onnx_proxies(ops: Sequence[OnnxOp]) -> tuple[dict[str, object], dict[str, di
         "step_count": steps,
         "macs": sum(parts["macs"].values()),
         "element_passes": sum(parts["element_passes"].values()),
+        "element_passes_of_node": counts(parts["element_passes"]),
         "layer_elements": counts(parts["layer_elements"]),
         "lanes_of_node": counts(parts["lanes_of_node"]),
         "recomputed": sum(parts["recomputed"].values()),
@@ -132,6 +147,9 @@ def _macs(op: OnnxOp) -> int:
 def _passes(op: OnnxOp) -> int:
     """Vector operations for each element of the result."""
     match op:
+        case onnx.ConvOp() if not is_layer(op) and onnx.constant_of(op.w) is not None:
+            # Channel by channel, weights are factors of vectors.
+            return 2 * math.prod(shape_of(op.w)[2:]) - 1 + (op.b is not None)
         case onnx.ConvOp():
             return int(op.b is not None)
         case onnx.GemmOp():
@@ -139,10 +157,21 @@ def _passes(op: OnnxOp) -> int:
             return int(op.c is not None) + scaled
         case onnx.MatMulOp():
             return 0
-        case onnx.SumOp() | onnx.MaxOp() | onnx.MinOp():
+        case onnx.SumOp() | onnx.MaxOp():
             return len(op.operands) - 1
+        case onnx.MinOp():
+            return MINIMUM_PASSES * (len(op.operands) - 1)
         case onnx.MeanOp():
             return len(op.operands)
+        case onnx.SubOp():
+            # What repeats can be taken from something, but for something to be taken from it takes a negation, too.
+            return 1 if op.a.type == op.c.type and onnx.constant_of(op.a) is None else 2
+        case onnx.ClipOp():
+            return int(op.minimum is not None) + MINIMUM_PASSES * (op.maximum is not None)
+        case onnx.LeakyReluOp():
+            return 2 if op.alpha.value.data <= 1 else 1 + MINIMUM_PASSES
+        case onnx.LRNOp():
+            return LRN_PASSES + op.size.value.data
         case _:
             return PASSES_OF.get(op.name, 1)
 
@@ -153,6 +182,9 @@ def _element_passes(op: OnnxOp) -> int:
         elements = math.prod(shape_of(op.operands[0]))
     elif isinstance(op, onnx.MaxPoolOp | onnx.AveragePoolOp):
         elements *= math.prod(op.kernel_shape.get_values())
+    elif isinstance(op, onnx.LRNOp):
+        channels = shape_of(op.x)[1]
+        elements = elements * (channels + op.size.value.data - 1) // channels
     return elements * _passes(op)
 
 

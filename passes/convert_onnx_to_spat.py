@@ -15,14 +15,15 @@ from ..analysis.contract import (
     adds_of_slices,
     changes_meaning,
     constant,
-    copied_inputs,
     decided_here,
     no_longer_known,
+    repeated_by_the_network,
     rows_of_layers,
     rows_of_surviving_nodes,
 )
 from ..analysis.machine import Precision
 from ..analysis.proxies import Level
+from ..analysis.yardsticks import part_of, with_room
 from ..lowering.allocation import allocate_layers
 from ..lowering.onnx_to_spat.context import LayerDemand, LayerMapping
 from ..lowering.onnx_to_spat.convert import convert_module
@@ -51,11 +52,19 @@ class ConvertOnnxToSpatPass(ModulePass):
             ),
             "partial_sums": changes_meaning(adds_of_slices, "k slices equal k products and k - 1 sums of them"),
             "recomputed": changes_meaning(
-                copied_inputs, "an input that the network gives out twice is copied twice, since only cores can store"
+                repeated_by_the_network,
+                "what the network computes twice comes out as equal batches, of more operations",
+            ),
+            "span_cycles": changes_meaning(
+                with_room("dealt_span_cycles", 4), "replicas serve better than cores dealt one by one, or nearly so"
+            ),
+            "needless_ops": changes_meaning(constant(0), "every op is of use"),
+            "unpacked_products": changes_meaning(
+                part_of("mvm_count", 4), "arrays are filled, but where latency or memory speak against it"
             ),
             "host_ops": changes_meaning(constant(0), "no op may stay behind for the host"),
             **dict.fromkeys(
-                ("macs", "element_passes", "layer_elements", "step_count"),
+                ("macs", "layer_elements", "step_count"),
                 no_longer_known("batches are counted in instructions and cycles of the machine"),
             ),
             **dict.fromkeys(
@@ -63,7 +72,7 @@ class ConvertOnnxToSpatPass(ModulePass):
                     "machine",
                     "graph_lanes",
                     "width",
-                    "span_cycles",
+                    "product_slots",
                     "work_cycles",
                     "product_elements",
                     "mvm_count",
@@ -88,6 +97,15 @@ class ConvertOnnxToSpatPass(ModulePass):
     activation_bits: int = 8
     replicate: bool = True
     """Whether layers may have several replicas and more parts than they need."""
+
+    def contract_with_options(self) -> Contract:
+        """Without replication, nobody wants the replicas, and the products, that cores would do for."""
+        if self.replicate:
+            return self.contract
+        clauses = dict.fromkeys(
+            ("span_cycles", "unpacked_products"), decided_here("one replica of each layer is asked for")
+        )
+        return Contract({**self.contract.clauses, **clauses}, self.contract.levels)
 
     def __post_init__(self) -> None:
         for name, bits in (("weight-bits", self.weight_bits), ("activation-bits", self.activation_bits)):

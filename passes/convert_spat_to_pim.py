@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.contract import Contract, no_longer_known
+from ..analysis.contract import Contract, decided_here, no_longer_known
 from ..analysis.proxies import Level
 from ..lowering.spat_to_pim.convert import convert_to_pim
 
@@ -25,7 +25,10 @@ class ConvertSpatToPimPass(ModulePass):
 
     name = "convert-spat-to-pim"
     contract: ClassVar[Contract] = Contract(
-        {"partial_sums": no_longer_known("instructions do not say what they add")},
+        {
+            "partial_sums": no_longer_known("instructions do not say what they add"),
+            "buffer_bytes": decided_here("tensors of a lane have no tiles before"),
+        },
         levels=((Level.SCHEDULED, Level.TENSORS),),
     )
 

@@ -87,8 +87,14 @@ FOREIGN_CONTRACTS = {
 
 
 def contract_of(one: ModulePass | type[ModulePass]) -> Contract:
-    """The contract of a pass. It is the class's own: one that is inherited promises nothing about other code."""
+    """The contract of a pass. It is the class's own: one that is inherited promises nothing about other code.
+
+    A class may have a method `contract_with_options` beside it, for passes whose options ask for something else.
+    """
     owner = one if isinstance(one, type) else type(one)
+    with_options = vars(owner).get("contract_with_options")
+    if with_options is not None and not isinstance(one, type):
+        return with_options(one)
     declared = vars(owner).get("contract")
     if isinstance(declared, Contract):
         return declared

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
 
 from ..analysis.contract import Contract, changes_meaning, vanished_rows, visible_repetition
+from ..analysis.yardsticks import passes_of_fused_nodes
 from .onnx_simplify_arithmetic import ARITHMETIC_PATTERNS
 from .onnx_simplify_shapes import SHAPE_PATTERNS
 from .onnx_simplify_windows import WINDOW_PATTERNS
@@ -38,6 +39,9 @@ class OnnxSimplifyPass(ModulePass):
         {
             "compute_instances": changes_meaning(
                 vanished_rows, "an op that is folded away takes its rows with it, and nobody else's lanes"
+            ),
+            "element_passes_of_node": changes_meaning(
+                passes_of_fused_nodes, "an op that moves into another takes what it computed with it, or less"
             ),
             "recomputed": changes_meaning(
                 visible_repetition, "what the network computes twice may come out as the same op twice"

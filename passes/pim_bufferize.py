@@ -9,8 +9,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.contract import Contract, changes_meaning, may_trade, no_longer_known, with_added_copies
+from ..analysis.contract import Contract, changes_meaning, no_longer_known, with_added_copies
 from ..analysis.proxies import Level
+from ..analysis.yardsticks import needed_copies
 from ..lowering.bufferization import bufferize
 from .statistics import record_statistic
 
@@ -27,10 +28,14 @@ class PimBufferizePass(ModulePass):
     name = "pim-bufferize"
     contract: ClassVar[Contract] = Contract(
         {
-            **dict.fromkeys(
-                ("local_copies", "local_copy_bytes"),
-                may_trade("a copy is added only where an instruction would overwrite what is read later"),
-            ),
+            **{
+                name: changes_meaning(needed_copies(name, needed), "a copy only saves what would be overwritten")
+                for name, needed in (
+                    ("local_copies", "overwritten"),
+                    ("local_copy_bytes", "overwritten_bytes"),
+                    ("buffer_bytes", "overwritten_bytes"),
+                )
+            },
             **{
                 name: changes_meaning(with_added_copies(name), "the same, and the copies that were added")
                 for name in (

@@ -9,7 +9,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.contract import Contract, decided_here
+from ..analysis.contract import Contract, changes_meaning, decided_here, no_longer_known
+from ..analysis.yardsticks import with_room
 from ..lowering.memory_planning import plan_module
 from .statistics import record_statistic
 
@@ -25,10 +26,16 @@ class PimPlanMemoryPass(ModulePass):
 
     name = "pim-plan-memory"
     contract: ClassVar[Contract] = Contract(
-        dict.fromkeys(
-            ("logical_core_bytes", "physical_core_bytes", "core_bytes_max"),
-            decided_here("before, buffers have no addresses"),
-        )
+        {
+            **dict.fromkeys(
+                ("logical_core_bytes", "physical_core_bytes"), decided_here("before, buffers have no addresses")
+            ),
+            "buffer_bytes": no_longer_known("buffers have addresses, and share them"),
+            "core_bytes_max": changes_meaning(
+                with_room("live_bytes_max", 1),
+                "what does not live at the same time shares its place, as far as it fits",
+            ),
+        }
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

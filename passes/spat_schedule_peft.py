@@ -10,17 +10,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
-from ..analysis.contract import (
-    Contract,
-    changes_meaning,
-    decided_here,
-    list_schedule,
-    replicas_as_cores,
-    replicas_on_cores,
-)
+from ..analysis.contract import Contract, changes_meaning, decided_here, may_trade, no_longer_known
 from ..analysis.peft import InfeasibleError
 from ..analysis.proxies import Level
 from ..analysis.timeline import UNBOUNDED, TimedBatch, Timeline, schedule_lanes
+from ..analysis.yardsticks import replicas_apart, replicas_as_cores, replicas_on_cores, schedule_on_cores
 from ..dialects.location import node_name
 from ..dialects.spat import ComputeBatchOp
 from ..dialects.tile import ArrayAttr
@@ -47,22 +41,32 @@ class SpatSchedulePeftPass(ModulePass):
     name = "spat-schedule-peft"
     contract: ClassVar[Contract] = Contract(
         {
-            "span_cycles": changes_meaning(list_schedule, "cores that wait for no reason but rows end within this"),
+            **dict.fromkeys(
+                ("span_cycles", "busy_cycles_max"),
+                changes_meaning(schedule_on_cores, "cores that wait for no reason but rows end within this"),
+            ),
             "width_of_node": changes_meaning(replicas_on_cores, "a replica is on a core"),
+            "product_slots": changes_meaning(replicas_apart, "a replica is on a core"),
             "width": changes_meaning(replicas_as_cores, "from here on, cores in use instead of lanes"),
+            **dict.fromkeys(
+                ("element_passes", "element_passes_of_node", "needless_ops", "unpacked_products"),
+                no_longer_known("from here on, no pass changes what lanes compute, and their instructions are counted"),
+            ),
+            "byte_hops": changes_meaning(
+                lambda before, after: after.random_byte_hops, "cores are nearer to each other than at random"
+            ),
             **dict.fromkeys(
                 (
                     "makespan_cycles",
                     "step_count",
                     "assignment",
-                    "busy_cycles_max",
+                    "order",
                     "busy_cycles",
                     "instructions_max",
                     "sends",
                     "send_bytes",
                     "receives",
                     "receive_bytes",
-                    "byte_hops",
                     "host_to_device_copies",
                     "host_to_device_bytes",
                     "device_to_host_copies",
@@ -78,6 +82,13 @@ class SpatSchedulePeftPass(ModulePass):
     """Tasks that the lanes of one replica are grouped into, at most."""
     lead: int = 0
     """Rows that a batch may be ahead of its slowest reader; 0 for as many as memory allows."""
+
+    def contract_with_options(self) -> Contract:
+        """A lead that is asked for may hold rows back."""
+        if not self.lead:
+            return self.contract
+        clauses = {"span_cycles": may_trade("the lead that is asked for holds rows back")}
+        return Contract({**self.contract.clauses, **clauses}, self.contract.levels)
 
     def __post_init__(self) -> None:
         for name, value, least in (("runs-per-replica", self.runs_per_replica, 1), ("lead", self.lead, 0)):

@@ -18,6 +18,7 @@ from tilec.dialects.pim import Access, IssueOp, shape_of
 from tilec.dialects.spat import WindowAttr
 from tilec.dialects.tile import ArrayAttr
 from tilec.lowering.bufferization import bufferize_body
+from tilec.lowering.proxies_memory import overwritten
 from tilec.lowering.target import Target
 from tilec.support.diagnostics import TileError
 from xdsl.dialects.builtin import TensorType, f32
@@ -219,6 +220,17 @@ def test_tensors_and_buffers_agree(batch: pim.CoreBatchOp, seed: int) -> None:
     found = run_buffers(body.block, body.slack, [*arguments[:-1], matrix], 1)
     for want, got in zip(expected, found, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@settings(max_examples=150, deadline=None)
+@given(bodies())
+def test_copies_are_those_that_save_what_would_be_overwritten(batch: pim.CoreBatchOp) -> None:
+    """The guard counts what has to be copied by itself, and allows as many copies."""
+    values, elements = overwritten(list(batch.block.ops))
+    added = [op for op in bufferize_body(batch, TARGET).block.ops if isinstance(op, IssueOp)]
+    selected = sum(isinstance(op, IssueOp) for op in batch.block.ops)
+    assert len(added) - selected == bufferize_body(batch, TARGET).copies == values
+    assert (elements > 0) == (values > 0)
 
 
 def copies(batch: pim.CoreBatchOp) -> int:

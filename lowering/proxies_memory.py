@@ -1,0 +1,233 @@
+"""What programs hold in local memories: buffers by their sizes, and the bytes that live at the same time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Operation, SSAValue
+
+from ..analysis.window import OUTSIDE
+from ..dialects import pim
+from ..dialects.pim import IssueOp, shape_of
+from ..dialects.spat import WindowAttr
+from .batch_program import Batch, BatchProgram
+from .target import Target
+
+Ints = NDArray[np.int64]
+
+
+def buffer_elements(program: BatchProgram, target: Target) -> int:
+    """Elements of the tiles of all bodies and of one row of each distributed tensor, with what surrounds them."""
+    bodies = [(batch.op, program.body_ops[batch.op]) for batch in program.batches]
+    tiles = sum(_tile_elements(ops, target) for _, ops in bodies)
+    if any(isinstance(op, pim.CoreBatchOp) and op.outs for op, _ in bodies):
+        return tiles + sum(_slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp))
+    return tiles + _row_elements([op for op, _ in bodies if isinstance(op, pim.CoreBatchOp)], program.others)
+
+
+def _tile_elements(ops: Sequence[Operation], target: Target) -> int:
+    slack: dict[SSAValue, int] = {}
+    found = 0
+    for op in ops:
+        if isinstance(op, pim.AllocOp):
+            found += math.prod(shape_of(op.results[0])) + op.slack.value.data
+        elif isinstance(op, pim.EmptyOp):
+            found += math.prod(shape_of(op.results[0]))
+        elif "matrix_row" in op.properties and op.results:
+            # Products write whole arrays: on tensors, what they write behind their tile is not said yet.
+            assert isinstance(op, IssueOp)
+            assert op.matrix is not None
+            access, wide = op.dest_access.data, target.array_columns
+            end = access.start + (op.count - 1) * access.step + -(-shape_of(op.matrix)[1] // wide) * wide
+            root = _written_first(op.dest)
+            slack[root] = max(slack.get(root, 0), end - math.prod(shape_of(op.dest)))
+    return found + sum(slack.values())
+
+
+def _written_first(value: SSAValue) -> SSAValue:
+    while isinstance(value.owner, IssueOp):
+        value = value.owner.dest
+    return value
+
+
+def _slot_elements(rows: pim.RowsOp) -> int:
+    _, columns, channels = shape_of(rows.result)
+    return (sum(rows.pads) + columns) * channels + rows.slack.value.data
+
+
+def _row_elements(batches: Sequence[pim.CoreBatchOp], others: Sequence[Operation]) -> int:
+    """Of tensors: a row of each with the columns beside it that its widest windows read."""
+    roots: dict[SSAValue, SSAValue] = {}
+    for op in others:
+        if isinstance(op, pim.TransferOp) and op.result is not None:
+            roots[op.result] = roots.get(op.source, op.source)
+        elif isinstance(op, pim.LoadOp) and op.result is not None:
+            roots[op.result] = op.result
+    pads = {value: [0, 0] for batch in batches for value in batch.results_}
+    pads |= {value: [0, 0] for value in roots.values()}
+    for batch in batches:
+        for value, window in zip(batch.inputs, batch.windows, strict=True):
+            held = pads.get(roots.get(value, value))
+            if held is not None and isinstance(window, WindowAttr):
+                held[:] = max(held[0], window.data.pad_left), max(held[1], window.data.pad_right)
+    return sum((sum(beside) + shape_of(value)[1]) * shape_of(value)[2] for value, beside in pads.items())
+
+
+def overwritten(ops: Sequence[Operation]) -> tuple[int, int]:
+    """Of a body on tensors: how many copies it takes so that nothing is overwritten that is read later, and elements.
+
+    An instruction forms its result in place of its destination, unless that is read later: then elsewhere, with a copy
+    of what was there. A row is yielded where it was formed, if that was in place all the way from an empty tensor of
+    its own.
+    """
+    last_read = {operand: place for place, op in enumerate(ops) for operand in op.operands}
+    elsewhere: set[Operation] = set()
+    saved: list[SSAValue] = []
+    for place, op in enumerate(ops):
+        if isinstance(op, IssueOp) and last_read[op.operands[-1]] > place:
+            elsewhere.add(op)
+            if not isinstance(op.operands[-1].owner, pim.EmptyOp):
+                saved.append(op.operands[-1])
+    taken: set[SSAValue] = set()
+    for value in ops[-1].operands if isinstance(ops[-1], pim.YieldOp) else ():
+        root, in_place = value, True
+        while isinstance(owner := root.owner, IssueOp):
+            in_place = in_place and owner not in elsewhere
+            root = owner.operands[-1]
+        if not in_place or not isinstance(root.owner, pim.EmptyOp) or root in taken:
+            saved.append(value)
+        taken.add(root)
+    return len(saved), sum(math.prod(shape_of(value)) for value in saved)
+
+
+def live_bytes_max(program: BatchProgram, target: Target) -> int:
+    """The most bytes that live at the same time on a core: rows from their arrival to their last use, the tiles of a
+    lane while it runs, constants from the start to their last use, and a row of zeros."""
+    batches = program.batches
+    counts = [batch.lanes for batch in batches]
+    first = np.concatenate([batch.lane_steps for batch in batches])
+    last = first + np.repeat([batch.span_steps - 1 for batch in batches], counts)
+    frame = np.repeat([_frame_elements(program.body_ops[batch.op]) for batch in batches], counts)
+    lanes = np.column_stack((np.concatenate([batch.lane_cores for batch in batches]), first, last, frame))
+    return target.element_bytes * _most_at_once(np.concatenate([_rows(program), _held(program), lanes]))
+
+
+def _rows(program: BatchProgram) -> Ints:
+    """Lines of core, first and last step and size of the rows of all tensors on all cores that have them."""
+    slots = {program.values[op.result]: _slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp)}
+    arrivals: list[Ints] = []
+    uses: list[Ints] = []
+    sizes: list[Ints] = []
+    first_row = 0
+    for tensor, slot in slots.items():
+        rows = tensor.shape[0]
+        if tensor.producer is not None:
+            batch = program.batches[tensor.producer]
+            lanes = np.arange(batch.lanes) + first_row
+            arrivals.append(np.stack((lanes, batch.lane_cores, batch.lane_steps)))
+            uses.append(np.stack((lanes, batch.lane_cores, batch.lane_steps + batch.span_steps - 1)))
+        for table in tensor.loads:
+            arrivals.append(np.stack((table[:, 0] + first_row, table[:, 1], table[:, 2])))
+        for table in tensor.messages:
+            arrivals.append(np.stack((table[:, 0] + first_row, table[:, 2], table[:, 3])))
+            uses.append(np.stack((table[:, 0] + first_row, table[:, 1], table[:, 3])))
+        for reader, read in tensor.readers:
+            batch = program.batches[reader]
+            inside = read != OUTSIDE
+            of_lane = (batch.lane_cores, batch.lane_steps + batch.span_steps - 1)
+            core, last = (np.broadcast_to(column[:, None], read.shape)[inside] for column in of_lane)
+            uses.append(np.stack((read[inside] + first_row, core, last)))
+        sizes.append(np.full(rows, slot))
+        first_row += rows
+    none = np.zeros((3, 0), np.int64)
+    place, first = _extremes(np.concatenate([none, *arrivals], axis=1), largest=False)
+    used, last_use = _extremes(np.concatenate([none, *uses], axis=1), largest=True)
+    last = first.copy()
+    position = np.minimum(np.searchsorted(place, used), max(0, len(place) - 1))
+    known = place[position] == used if len(place) else np.zeros(len(used), np.bool_)
+    np.maximum.at(last, position[known], last_use[known])
+    row, core = np.divmod(place, _CORES)
+    return np.stack((core, first, last, np.concatenate([np.zeros(0, np.int64), *sizes])[row]), axis=1)
+
+
+def _extremes(events: Ints, largest: bool) -> tuple[Ints, Ints]:
+    """For each row and core with an event, as one number, ascending: the first or the last step."""
+    row, core, step = events
+    place = row * _CORES + core
+    order = np.lexsort((-step if largest else step, place))
+    found, index = np.unique(place[order], return_index=True)
+    return found, step[order][index]
+
+
+_CORES = 1 << 24
+"""More than there are cores."""
+
+
+def _held(program: BatchProgram) -> Ints:
+    """Lines of core, first and last step and size of what is on a core from the start to the last of all its uses, as
+    large as the largest of them needs it: constants, and a row of zeros."""
+    batches = {batch.op: batch for batch in program.batches}
+    uses: list[tuple[int, Batch, int, NDArray[np.bool_] | slice]] = []
+    for thing, op in enumerate(program.others):
+        if isinstance(op, pim.ConstantRowsOp):
+            size = math.prod(shape_of(op.result))
+            readers = [use.operation for use in op.result.uses]
+            uses += [(thing, batches[one], size, slice(None)) for one in readers if isinstance(one, pim.CoreBatchOp)]
+    for tensor in program.tensors:
+        for reader, rows in tensor.readers:
+            outside = (rows == OUTSIDE).any(axis=1)
+            if outside.any():
+                uses.append((len(program.others), program.batches[reader], tensor.row_elements, outside))
+    if not uses:
+        return np.zeros((0, 4), np.int64)
+    core = np.concatenate([batch.lane_cores[lanes] for _, batch, _, lanes in uses])
+    last = np.concatenate([batch.lane_steps[lanes] + (batch.span_steps - 1) for _, batch, _, lanes in uses])
+    counts = [len(batch.lane_cores[lanes]) for _, batch, _, lanes in uses]
+    thing, size = (np.repeat(column, counts) for column in zip(*((one, size) for one, _, size, _ in uses), strict=True))
+    places, index = np.unique(thing * _CORES + core, return_inverse=True)
+    until, largest = np.full(len(places), _START), np.zeros(len(places), np.int64)
+    np.maximum.at(until, index, last)
+    np.maximum.at(largest, index, size)
+    return np.column_stack((places % _CORES, np.full(len(places), _START), until, largest))
+
+
+_START = -1
+"""Before the first step."""
+
+
+def _frame_elements(ops: Sequence[Operation]) -> int:
+    """The most elements of tiles that live at once in a body; instructions that run in turns are one moment."""
+    size: dict[SSAValue, int] = {}
+    for op in ops:
+        if isinstance(op, pim.AllocOp):
+            size[op.result] = math.prod(shape_of(op.result)) + op.slack.value.data
+    if not size:
+        return 0
+    spans: dict[SSAValue, list[int]] = {}
+    moment, repeat = -1, 0
+    for op in ops:
+        if isinstance(op, IssueOp):
+            if "chained" not in op.properties or op.count != repeat:
+                moment, repeat = moment + 1, op.count
+            for value in op.operands:
+                if value in size:
+                    spans.setdefault(value, [moment, moment])[1] = moment
+    change = [0] * (moment + 2)
+    for value, (first, last) in spans.items():
+        change[first] += size[value]
+        change[last + 1] -= size[value]
+    return max(accumulate(change), default=0)
+
+
+def _most_at_once(table: Ints) -> int:
+    """Of lines of core, first and last moment and size: the largest sum of sizes of one core at one moment."""
+    core, first, last, size = table.T
+    moment, owner = np.concatenate((first, last + 1)), np.concatenate((core, core))
+    change = np.concatenate((size, -size))
+    order = np.lexsort((change, moment, owner))
+    held = np.cumsum(change[order])
+    return int(held.max(initial=0))

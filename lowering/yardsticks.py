@@ -1,0 +1,143 @@
+"""Proxies of batches beside their instructions and their schedule: what they need not do, and yardsticks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+
+from ..analysis.critical_path import SpanBatch, replica_span
+from ..analysis.machine import Machine
+from ..analysis.proxies import counts
+from ..analysis.yardsticks import LanesToPlace, deal_cores, list_span
+from ..dialects import pim, spat
+from .batch_program import BatchProgram, by_node
+from .body_costs import Amounts
+from .program_traffic import Traffic
+from .proxies_memory import buffer_elements, live_bytes_max, overwritten
+from .target import Target
+from .tile_counts import array_count, element_passes, needless_ops, repeatable_constants, unpacked_products
+
+Parts = dict[str, dict[str, int]]
+
+
+def add_yardsticks(program: BatchProgram, found: dict[str, object], parts: Parts) -> None:
+    """Adds the fields to ``found``, and by field what each node adds to it to ``parts``."""
+    target = program.target
+    held = [batch for batch in program.batches if batch.cost.products]
+    found["product_slots"] = sum(b.replicas if b.cores is None else len(b.core_set) for b in held)
+    if target is not None:
+        found["cores"] = target.machine.core_count
+    on_tiles = all(body is not None for body in program.bodies)
+    if on_tiles and not program.scheduled:
+        _add_counts(program, found, parts)
+    elif not on_tiles and target is not None:
+        _add_memory(program, target, found)
+    sent = found.get("send_bytes")
+    if target is not None and isinstance(sent, int):
+        hops = target.machine.hops
+        found["random_byte_hops"] = sent * int(hops.sum()) // max(1, hops.size - len(hops))
+
+
+def add_dealt_span(
+    program: BatchProgram, batches: Sequence[SpanBatch], machine: Machine, found: dict[str, object]
+) -> None:
+    """The span with as many replicas as each batch with weights gets when cores are dealt one by one. The others keep
+    their share of the cores, by work."""
+    layers = [index for index, batch in enumerate(program.batches) if batch.cost.products]
+    lanes = [batches[index].lanes for index in layers]
+    cycles = [batches[index].cycles for index in layers]
+    work = sum(batch.lanes * batch.cycles for batch in batches)
+    held = sum(count * length for count, length in zip(lanes, cycles, strict=True))
+    slots = dict(zip(layers, deal_cores(lanes, cycles, machine.core_count * held // max(1, work)), strict=True))
+    dealt = [batch._replace(slots=slots.get(index, batch.slots)) for index, batch in enumerate(batches)]
+    found["dealt_span_cycles"] = replica_span(dealt)
+
+
+def add_list_schedule(program: BatchProgram, traffic: Traffic, target: Target, found: dict[str, object]) -> None:
+    """What the schedule is held against, where batches have just got it."""
+    if not all(isinstance(batch.op, spat.ComputeBatchOp) for batch in program.batches):
+        return
+    batches = [
+        LanesToPlace(
+            batch.lanes,
+            batch.replicas,
+            batch.cost.cycles or 0,
+            0 if body is None else array_count(body.content, target.array_columns),
+            tuple([(tensor.producer, rows) for tensor, _, rows in batch.reads if tensor.producer is not None]),
+        )
+        for batch, body in zip(program.batches, program.bodies, strict=True)
+    ]
+    machine = target.machine
+    found["list_span_cycles"] = list_span(batches, machine.core_count, machine.arrays_per_core)
+    found["transfer_cycles_max"] = traffic.transfer_cycles(machine, target.element_bytes)
+
+
+def order_digest(program: BatchProgram) -> str:
+    """Stands for the places of all lanes in the order of the chip, counted from the first."""
+    state = blake2b(digest_size=8)
+    first = min(int(batch.lane_steps.min()) for batch in program.batches)
+    for batch in program.batches:
+        state.update(f"{'+'.join(batch.names)} {batch.span_steps} ".encode())
+        state.update((batch.lane_steps - first).tobytes())
+    return state.hexdigest()
+
+
+def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -> None:
+    """Counts of tile ops by node."""
+    machine = None if program.target is None else program.target.machine
+    columns = None if program.target is None else program.target.array_columns
+    totals = {name: Counter[str]() for name in ("element_passes_of_node", "needless_ops", "unpacked_products")}
+    partial: dict[int, tuple[bool, ...]] = {}
+    for index, (batch, body) in enumerate(zip(program.batches, program.bodies, strict=True)):
+        assert body is not None
+        assert isinstance(batch.op, spat.BatchOp)
+        content = body.content
+        inputs = [program.values.get(value) for value in batch.op.inputs]
+        sums = tuple([t is not None and t.producer is not None and partial[t.producer][t.result] for t in inputs])
+        passes, partial[index] = element_passes(content, sums)
+        rows = None if machine is None else machine.array_rows
+        amounts: dict[str, Amounts] = {
+            "element_passes_of_node": passes,
+            "needless_ops": needless_ops(content, rows) + _repeated_columns(batch.op, repeatable_constants(content)),
+        }
+        if rows is not None and columns is not None:
+            amounts["unpacked_products"] = unpacked_products(content, rows, columns)
+        for name, mine in amounts.items():
+            for node, number in by_node(body.names, mine).items():
+                totals[name][node] += batch.lanes * number
+    parts |= {name: dict(total) for name, total in totals.items()}
+    passes = parts["element_passes"] = parts["element_passes_of_node"]
+    found |= {"element_passes_of_node": counts(passes), "element_passes": sum(passes.values())}
+    found["needless_ops"] = sum(totals["needless_ops"].values())
+    if machine is not None:
+        found["unpacked_products"] = sum(totals["unpacked_products"].values())
+
+
+def _repeated_columns(batch: spat.BatchOp, candidates: Sequence[tuple[int, tuple[int, ...]]]) -> Amounts:
+    """The ops that read a constant whose columns are all the same, though one would do."""
+    weights = list(batch.weights) if candidates else []
+    return tuple((position, 1) for index, positions in candidates for position in positions if _repeats(weights[index]))
+
+
+def _repeats(value: object) -> bool:
+    owner = getattr(value, "owner", None)
+    if not isinstance(owner, spat.ConstantOp) or not owner.value.has_data:
+        return False
+    array = owner.value.array
+    return bool((array[1] == array[0]).all()) and bool(np.all(array == array[:1]))
+
+
+def _add_memory(program: BatchProgram, target: Target, found: dict[str, object]) -> None:
+    """What buffers take, before they have addresses; then, what of them lives at the same time."""
+    if any(isinstance(op, pim.ProgramOp) and op.peak_bytes is not None for op in program.others):
+        found["live_bytes_max"] = live_bytes_max(program, target)
+        return
+    size = target.element_bytes
+    found["buffer_bytes"] = size * buffer_elements(program, target)
+    if not any(isinstance(batch.op, pim.CoreBatchOp) and batch.op.outs for batch in program.batches):
+        saved = [(batch.lanes, *overwritten(program.body_ops[batch.op])) for batch in program.batches]
+        found["overwritten"] = sum(lanes * values for lanes, values, _ in saved)
+        found["overwritten_bytes"] = size * sum(lanes * elements for lanes, _, elements in saved)

@@ -1,0 +1,393 @@
+"""Yardsticks against brute force and numbers counted by hand, and the mappings that hold passes against them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+from compilation import lower
+from guard_programs import LEVELS, module_at, network, parsed
+from hypothesis import given
+from hypothesis import strategies as st
+from ir_edits import ops_of
+from tilec.analysis.proxies import Level, Proxies, counts
+from tilec.analysis.window import OUTSIDE
+from tilec.analysis.yardsticks import (
+    LanesToPlace,
+    deal_cores,
+    list_span,
+    needed_copies,
+    part_of,
+    passes_of_fused_nodes,
+    replicas_apart,
+    replicas_as_cores,
+    replicas_on_cores,
+    schedule_on_cores,
+    with_room,
+)
+from tilec.dialects import pim
+from tilec.dialects.pim import shape_of
+from tilec.dialects.registry import make_context
+from tilec.dialects.spat import ChannelSendOp, ScheduledComputeBatchOp
+from tilec.dialects.tile import ArrayAttr
+from tilec.lowering.body_content import body_content
+from tilec.lowering.instruction_chains import chains_of
+from tilec.lowering.proxies import proxies
+from tilec.lowering.target import target_of
+from tilec.lowering.tile_counts import element_passes, needless_ops, repeatable_constants, unpacked_products
+from tilec.passes.manager import PassManager
+from tilec.passes.pipeline import build_pipeline
+from xdsl.dialects.builtin import ModuleOp
+
+# Cores that are dealt
+
+
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 9)), min_size=1, max_size=3), st.integers(0, 7))
+def test_no_other_dealing_makes_the_busiest_layer_faster(layers: list[tuple[int, int]], cores: int) -> None:
+    lanes, cycles = [one for one, _ in layers], [one for _, one in layers]
+
+    def busiest(replicas: tuple[int, ...]) -> int:
+        return max(-(-n // r) * c for n, r, c in zip(lanes, replicas, cycles, strict=True))
+
+    dealt = tuple(deal_cores(lanes, cycles, cores))
+    assert all(1 <= r <= n for r, n in zip(dealt, lanes, strict=True))
+    assert sum(dealt) <= max(cores, len(layers))
+    choices = product(*(range(1, n + 1) for n in lanes))
+    fitting = [one for one in choices if sum(one) <= max(cores, len(layers))]
+    assert busiest(dealt) == min(map(busiest, fitting))
+
+
+# List scheduling
+
+
+def placed(lanes: int, replicas: int, cycles: int, arrays: int, *reads: tuple[int, list[list[int]]]) -> LanesToPlace:
+    return LanesToPlace(lanes, replicas, cycles, arrays, tuple((of, np.array(rows, np.int64)) for of, rows in reads))
+
+
+def test_list_scheduling_by_hand() -> None:
+    two = placed(4, 2, 10, 1)
+    assert list_span([two], 4, 1) == 20
+    assert list_span([two], 1, 2) == 40
+    assert list_span([two], 1, 1) == 40, "no place for both replicas: one lane after the other"
+    # Lanes of 10 on two cores end at 10, 10, 20, 20; the reader, on a third, takes 5 for each of them.
+    reader = placed(4, 1, 5, 0, (0, [[0], [1], [2], [3]]))
+    assert list_span([two, reader], 3, 1) == 30
+    late = placed(1, 1, 5, 0, (0, [[0, 1, 2, OUTSIDE]]))
+    assert list_span([two, late], 3, 1) == 25
+    # The longest work first: 40 alone, 30 and 10 together.
+    three = [placed(1, 1, cycles, 1) for cycles in (10, 40, 30)]
+    assert list_span(three, 2, 2) == 40
+    # Three arrays of four cannot stay for the last.
+    tight = [placed(1, 1, 9, 1), placed(1, 1, 8, 1), placed(1, 1, 1, 3), placed(1, 1, 1, 3)]
+    assert list_span(tight, 2, 4) == 10
+
+
+@st.composite
+def lanes_to_place(draw: st.DrawFn) -> list[LanesToPlace]:
+    made: list[LanesToPlace] = []
+    for index in range(draw(st.integers(1, 3))):
+        lanes = draw(st.integers(1, 4))
+        producers = draw(st.sets(st.integers(0, index - 1), max_size=2)) if index else set[int]()
+        reads = [
+            (one, draw(st.lists(st.tuples(*[st.integers(0, made[one].lanes - 1)] * 2), min_size=lanes, max_size=lanes)))
+            for one in sorted(producers)
+        ]
+        given_rows = [(one, [list(pair) for pair in rows]) for one, rows in reads]
+        made.append(placed(lanes, draw(st.integers(1, lanes)), draw(st.integers(1, 9)), 0, *given_rows))
+    return made
+
+
+@given(lanes_to_place(), st.integers(1, 3))
+def test_list_scheduling_is_within_what_theory_says(batches: list[LanesToPlace], cores: int) -> None:
+    """No less than the critical path of single lanes or the fair share of the work, no more than all of it."""
+    ends: list[list[int]] = []
+    for batch in batches:
+        starts = [
+            max((ends[of][row] for of, rows in batch.reads for row in rows[lane].tolist()), default=0)
+            for lane in range(batch.lanes)
+        ]
+        ends.append([start + batch.cycles for start in starts])
+    path = max(end for mine in ends for end in mine)
+    work = sum(batch.lanes * batch.cycles for batch in batches)
+    span = list_span(batches, cores, 0)
+    assert max(path, -(-work // cores)) <= span <= work
+    if cores == 1:
+        assert span == work
+
+
+# Counts of tiles, by hand
+
+BATCH = """
+builtin.module attributes {{tile.machine = "tiny4"}} {{
+func.func @main() {{
+  %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+  %c = spat.constant <f32[4, 2] [1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0]> : tensor<4x2xf32>
+  %m = spat.constant <f32[8, 3] splat 1.0> : tensor<8x3xf32>
+  %y = spat.compute_batch lanes 4 ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>]
+      weights(%c, %m : tensor<4x2xf32>, tensor<8x3xf32>) -> {result} {{
+  ^bb0(%rows: tensor<1x4x2xf32>, %k: tensor<4x2xf32>, %w: tensor<8x3xf32>):
+    %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+    {body}
+  }}
+  func.return
+}}
+}}
+"""
+ROW, PRODUCT = "tensor<4x4x2xf32>", "tensor<4x1x3xf32>"
+
+
+def counted(body: str, result: str = ROW) -> Proxies:
+    return proxies(parsed(BATCH.format(body=body, result=result)))
+
+
+def test_elements_of_vector_operations() -> None:
+    body = """%a = spat.relu %row : tensor<4x2xf32>
+    %b = spat.vadd %a, %row : tensor<4x2xf32>, tensor<4x2xf32> -> tensor<4x2xf32>
+    %s = spat.reduce_columns "add" %b : tensor<4x2xf32> -> tensor<1x2xf32>
+    %d = spat.vmul %b, %s : tensor<4x2xf32>, tensor<1x2xf32> -> tensor<4x2xf32>
+    spat.yield %d : tensor<4x2xf32>"""
+    # Three operations on 8 elements, and 6 sums; of 4 lanes.
+    assert counted(body).element_passes == 4 * (3 * 8 + 6)
+
+
+SLICES = """%l = spat.view %rows row 0 start 0 step 8 : tensor<1x4x2xf32> -> tensor<1x4xf32>
+    %h = spat.view %rows row 0 start 4 step 8 : tensor<1x4x2xf32> -> tensor<1x4xf32>
+    %p = spat.vmm %l, %w row 0 : tensor<1x4xf32>, tensor<8x3xf32> -> tensor<1x3xf32>
+    %q = spat.vmm %h, %w row 4 : tensor<1x4xf32>, tensor<8x3xf32> -> tensor<1x3xf32>
+    %t = spat.vadd %p, %q : tensor<1x3xf32>, tensor<1x3xf32> -> tensor<1x3xf32>
+    spat.yield %t : tensor<1x3xf32>"""
+
+
+def test_sums_of_slices_are_not_what_the_network_asks_for() -> None:
+    assert counted(SLICES, PRODUCT).element_passes == 0
+
+
+def test_two_slices_that_one_array_could_hold() -> None:
+    assert counted(SLICES, PRODUCT).needless_ops == 4
+    module = parsed(BATCH.format(body=SLICES, result=PRODUCT))
+    (batch,) = [op for op in module.walk() if op.name == "spat.compute_batch"]
+    content = body_content(batch)  # pyright: ignore[reportArgumentType]
+    assert needless_ops(content, 8) == ((4, 1),)
+    assert needless_ops(content, 7) == (), "an array of 7 rows holds 4 of them"
+    assert element_passes(content, (False,)) == ((), (True,))
+
+
+def test_a_copy_of_what_lies_side_by_side() -> None:
+    one = "%g = spat.gather %row : tensor<4x2xf32> -> tensor<4x2xf32>\n spat.yield %g : tensor<4x2xf32>"
+    assert counted(one).needless_ops == 4
+    halves = """%a = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x1xf32>
+    %b = spat.view %rows row 0 start {start} step 2 : tensor<1x4x2xf32> -> tensor<4x1xf32>
+    %g = spat.gather %a, %b : tensor<4x1xf32>, tensor<4x1xf32> -> tensor<4x2xf32>
+    spat.yield %g : tensor<4x2xf32>"""
+    assert counted(halves.format(start=1)).needless_ops == 4
+    assert counted(halves.format(start=0)).needless_ops == 0, "twice the same is not side by side"
+
+
+def test_a_constant_that_could_repeat() -> None:
+    use = "%a = spat.vadd %row, %k : tensor<4x2xf32>, tensor<4x2xf32> -> tensor<4x2xf32>\n"
+    done = "spat.yield %a : tensor<4x2xf32>"
+    assert counted(use + done).needless_ops == 4
+    left = "%b = spat.vsub %k, %row : tensor<4x2xf32>, tensor<4x2xf32> -> tensor<4x2xf32>\n"
+    assert counted(use + left + done).needless_ops == 0, "a left operand cannot repeat"
+    module = parsed(BATCH.format(body=use + done, result=ROW))
+    (batch,) = [op for op in module.walk() if op.name == "spat.compute_batch"]
+    assert repeatable_constants(body_content(batch)) == ((0, (1,)),)  # pyright: ignore[reportArgumentType]
+
+
+WINDOWS = """%v = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<3x4xf32>
+    %p = spat.vmm %v, %w row 0 : tensor<3x4xf32>, tensor<8x3xf32> -> tensor<3x3xf32>
+    spat.yield %p : tensor<3x3xf32>"""
+GAPS = """%a = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<2x1xf32>
+    %b = spat.view %rows row 0 start 4 step 2 : tensor<1x4x2xf32> -> tensor<2x1xf32>
+    %v = spat.gather %a, %b : tensor<2x1xf32>, tensor<2x1xf32> -> tensor<2x2xf32>
+    %p = spat.vmm %v, %w row 0 : tensor<2x2xf32>, tensor<8x3xf32> -> tensor<2x3xf32>
+    spat.yield %p : tensor<2x3xf32>"""
+
+
+def test_products_of_which_an_array_could_do_two() -> None:
+    assert counted(WINDOWS, "tensor<4x3x3xf32>").unpacked_products == 4 * 3
+    assert counted(GAPS, "tensor<4x2x3xf32>").unpacked_products == 0, "a dilated window"
+    module = parsed(BATCH.format(body=WINDOWS, result="tensor<4x3x3xf32>"))
+    (batch,) = [op for op in module.walk() if op.name == "spat.compute_batch"]
+    content = body_content(batch)  # pyright: ignore[reportArgumentType]
+    assert unpacked_products(content, 8, 6) == ((2, 3),)
+    assert unpacked_products(content, 7, 6) == unpacked_products(content, 8, 5) == ()
+
+
+# Programs at several levels
+
+
+def test_the_network_and_the_graph_agree_on_elements() -> None:
+    """Elements that an operator computes, and those of its batches: a pool saves some by sharing rows."""
+    network_level, graph = proxies(module_at("onnx")), proxies(module_at("graph"))
+    assert network_level.element_passes_of_node is not None
+    assert graph.element_passes_of_node is not None
+    old, new = dict(network_level.element_passes_of_node), dict(graph.element_passes_of_node)
+    assert old == {"conv1": 512, "relu1": 512, "add": 512, "pool": 4 * 128}
+    assert new == {"conv1": 512, "relu1": 512, "add": 512, "pool": 4 * (64 + 32)}
+
+
+def test_rows_sent_at_once() -> None:
+    """What is computed while messages are deferred, and what the same messages take once they are written down."""
+    eager = module_at("scheduled")
+    for send in ops_of(eager, ChannelSendOp):
+        producer = send.source.owner
+        assert isinstance(producer, ScheduledComputeBatchOp)
+        table = send.messages.array
+        table = table[np.lexsort((table[:, 2], table[:, 0]))]
+        table[:, 3] = producer.steps.array[table[:, 0]] + producer.span_steps - 1
+        send.properties["messages"] = ArrayAttr.get(table)
+    deferred = module_at("placed")
+    PassManager(build_pipeline("spat-defer-communication")).run(make_context(), deferred)
+    found = proxies(deferred)
+    assert found.makespan_cycles is None
+    assert found.eager_makespan_cycles == proxies(eager).makespan_cycles is not None
+
+
+def live_bytes(module: ModuleOp) -> int:
+    """The most bytes on a core, step by step: what has arrived there and is still to be used."""
+    (chip,) = ops_of(module, pim.ProgramOp)
+    size_of = target_of(module).element_bytes
+    periods: list[tuple[int, int, int, int]] = []
+    zeros: dict[int, tuple[int, int]] = {}
+    batches = ops_of(module, pim.CoreBatchOp)
+    for rows in ops_of(module, pim.RowsOp):
+        _, columns, channels = shape_of(rows.result)
+        first: dict[tuple[int, int], int] = {}
+        last: dict[tuple[int, int], int] = {}
+
+        def come(core: int, row: int, step: int) -> None:
+            first[core, row] = min(step, first.get((core, row), step))  # noqa: B023
+            use(core, row, step)
+
+        def use(core: int, row: int, step: int) -> None:
+            last[core, row] = max(step, last.get((core, row), step))  # noqa: B023
+
+        for load in ops_of(module, pim.LoadOp):
+            for row, core, step in load.rows.array.tolist() if load.dest is rows.result else ():
+                come(core, row, step)
+        for transfer in ops_of(module, pim.TransferOp):
+            for row, source, target, step in transfer.messages.array.tolist() if transfer.source is rows.result else ():
+                use(source, row, step)
+                come(target, row, step)
+        for op in batches:
+            cores, steps = op.lane_cores.tolist(), op.steps.array.tolist()
+            for index, value in enumerate([*op.inputs, *op.constants, *op.matrices, *op.outs]):
+                for lane in range(op.lane_count) if value is rows.result else ():
+                    ends = steps[lane] + op.span.value.data - 1
+                    if index >= len(op.inputs):
+                        come(cores[lane], lane, steps[lane])
+                        use(cores[lane], lane, ends)
+                        continue
+                    for row in op.input_rows(index)[lane].tolist():
+                        if row == OUTSIDE:
+                            old = zeros.get(cores[lane], (0, 0))
+                            zeros[cores[lane]] = max(old[0], columns * channels), max(old[1], ends)
+                        else:
+                            use(cores[lane], row, ends)
+        slot = (sum(rows.pads) + columns) * channels + rows.slack.value.data
+        periods += [(core, first[core, row], end, slot) for (core, row), end in last.items()]
+    periods += [(core, -1, end, size) for core, (size, end) in zeros.items()]
+    for op in batches:
+        frame = 0
+        chains = chains_of(op.block)
+        for at in range(len(chains)):
+            tiles = [tile for tile in op.block.ops if isinstance(tile, pim.AllocOp)]
+            uses = {
+                tile: [index for index, chain in enumerate(chains) if any(tile.result in one.operands for one in chain)]
+                for tile in tiles
+            }
+            living = [tile for tile in tiles if uses[tile] and min(uses[tile]) <= at <= max(uses[tile])]
+            frame = max(frame, sum(int(np.prod(shape_of(a.result))) + a.slack.value.data for a in living))
+        for core, step in zip(op.lane_cores.tolist(), op.steps.array.tolist(), strict=True):
+            periods.append((core, step, step + op.span.value.data - 1, frame))
+    for constant in ops_of(module, pim.ConstantRowsOp):
+        users = [op for op in batches if constant.result in op.constants]
+        for core in {core for op in users for core in op.lane_cores.tolist()}:
+            end = max(int(op.last_steps[op.lane_cores == core].max()) for op in users if core in op.lane_cores)
+            periods.append((core, -1, end, int(np.prod(shape_of(constant.result)))))
+    most = 0
+    for step in sorted({begin for _, begin, _, _ in periods}):
+        held = Counter[int]()
+        for core, begin, end, size in periods:
+            held[core] += size * (begin <= step <= end)
+        most = max(most, *held.values())
+    assert chip.peak_bytes is not None
+    return size_of * most
+
+
+def test_bytes_that_live_at_the_same_time() -> None:
+    module = lower(network(), "tiny4")
+    found = proxies(module)
+    assert found.live_bytes_max == live_bytes(module)
+    assert found.core_bytes_max is not None
+    assert found.core_bytes_max >= found.live_bytes_max
+
+
+def test_buffers_take_no_more_than_tensors() -> None:
+    tensors, buffers = proxies(module_at("tensors")), proxies(module_at("buffers"))
+    # Tiles: 120 and 64 + 64 of slack; 240, twice 64 + 64, and what is yielded where it is formed on buffers. Rows of
+    # 8 x 4 and 8 x 8 with two columns more, 8 x 8 and 4 x 8.
+    rows = 10 * 4 + 10 * 8 + 8 * 8 + 4 * 8
+    assert buffers.buffer_bytes == rows + 120 + 128 + 240 + 2 * 128 + 64
+    assert tensors.buffer_bytes == buffers.buffer_bytes + 64 + 64 + 32
+    assert tensors.overwritten == tensors.overwritten_bytes == 0
+
+
+def test_slots_of_products() -> None:
+    assert {proxies(module_at(level)).product_slots for level in LEVELS if level != "onnx"} == {4}
+
+
+# Mappings
+
+GRAPH = Proxies(Level.GRAPH, product_slots=6, width_of_node=(("a", 4), ("b", 2)))
+CHIP = Proxies(Level.SCHEDULED, cores=8, product_slots=4, width_of_node=())
+
+
+def test_replicas_on_cores() -> None:
+    assert replicas_on_cores(GRAPH, CHIP) == (("a", 2), ("b", 1))
+    assert replicas_apart(GRAPH, CHIP) == 5
+    assert replicas_as_cores(GRAPH, CHIP) == 4
+    crowded = replace(CHIP, cores=4, width_of_node=(("a", 1),))
+    assert replicas_on_cores(GRAPH, crowded) is not None
+    assert replicas_on_cores(GRAPH, crowded) == (("a", 1), ("b", 0))
+    assert replicas_apart(GRAPH, crowded) == 4
+    for nothing in (replicas_on_cores, replicas_apart, schedule_on_cores):
+        assert nothing(Proxies(Level.GRAPH), CHIP) is None
+        assert nothing(GRAPH, Proxies(Level.SCHEDULED)) is None
+
+
+def test_schedules() -> None:
+    chip = replace(CHIP, list_span_cycles=160, transfer_cycles_max=5)
+    assert schedule_on_cores(GRAPH, chip) == 160 + 10 + 20
+    assert schedule_on_cores(GRAPH, replace(chip, transfer_cycles_max=None)) is None
+
+
+def test_yardsticks_that_are_not_known_permit_nothing() -> None:
+    assert with_room("dealt_span_cycles", 4)(GRAPH, replace(CHIP, dealt_span_cycles=100)) == 125
+    assert with_room("dealt_span_cycles")(GRAPH, CHIP) is None
+    assert part_of("mvm_count", 4)(GRAPH, replace(CHIP, mvm_count=43)) == 10
+    assert part_of("mvm_count", 4)(GRAPH, CHIP) is None
+    copies = needed_copies("local_copies", "overwritten")
+    assert copies(replace(GRAPH, local_copies=3, overwritten=2), CHIP) == 5
+    assert copies(replace(GRAPH, local_copies=3), CHIP) is None
+
+
+def passes(**table: int) -> Proxies:
+    named = {name.replace("_and_", "+"): number for name, number in table.items()}
+    return Proxies(Level.ONNX, element_passes_of_node=counts(named))
+
+
+def test_passes_of_fused_nodes() -> None:
+    before = passes(conv=10, norm=20, relu=10, other=5)
+    fused = passes(conv_and_norm=10, relu=10, other=5)
+    assert passes_of_fused_nodes(before, fused) == fused.element_passes_of_node
+    in_parts = passes(conv_and_norm=10, norm=20, relu=10, other=5)
+    assert passes_of_fused_nodes(before, in_parts) == in_parts.element_passes_of_node, "30 before, 30 after"
+    too_many = passes(conv_and_norm=15, norm=20, relu=10, other=5)
+    allowed = passes_of_fused_nodes(before, too_many)
+    assert allowed == (("conv+norm", 0), ("norm", 20), ("other", 5), ("relu", 10))
+    elsewhere = passes(conv_and_norm=10, relu=10, other=6)
+    assert dict(passes_of_fused_nodes(before, elsewhere) or ())["other"] == 5, "what is saved here is not spent there"
