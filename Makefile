@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-slow lint format docs baselines clean
+.PHONY: help demo test test-slow lint format docs baselines mutants clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,6 +33,9 @@ docs: $(INSTALLED) ## write the generated pages of the reference
 
 baselines: $(INSTALLED) ## record the proxies that the tests compare with, and print what changed
 	$(BIN)/python tests/proxy_baselines.py --update
+
+mutants: $(INSTALLED) ## break every pass in many ways, and print what the guard and the numerical check notice
+	PYTHONPATH=tests $(BIN)/python tests/mutation/mutation_table.py
 
 clean: ## remove the environment and everything that was generated
 	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,138 @@
+"""Mutants of `spat-schedule-peft`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from ir_edits import array_of, batches_of, change_array, layers_of, set_array
+from mutant_registry import Stage
+from mutation_run import Caught
+from reschedule import as_scheduled, renumber
+from xdsl.dialects.builtin import ModuleOp
+
+STAGE = Stage("spat-schedule-peft")
+
+SMALL = "the critical path is the same; what is lost is in the times of messages, which are not decided yet"
+
+
+@STAGE.edit("the core of the last class is used for all", Caught.GUARD, "width", "product_slots")
+def everything_on_one_core(module: ModuleOp) -> None:
+    rank = as_scheduled(module)
+    for op in batches_of(module):
+        change_array(op, "cores", np.zeros_like)
+    renumber(module, rank)
+
+
+@STAGE.edit("all replicas of a layer go to the core that its first replica got", Caught.GUARD, "product_slots")
+def replicas_share_a_core(module: ModuleOp) -> None:
+    rank = as_scheduled(module)
+    for op in layers_of(module):
+        change_array(op, "cores", lambda cores: np.full_like(cores, cores[0]))
+    renumber(module, rank)
+
+
+@STAGE.edit(
+    "ready lanes run layer by layer",
+    Caught.NEITHER,
+    program="mixed",
+    why=SMALL,
+)
+def layer_after_layer(module: ModuleOp) -> None:
+    renumber(module, lambda batch, lane: batch)
+
+
+@STAGE.edit(
+    "ready lanes come off the end of their list",
+    Caught.NEITHER,
+    program="mixed",
+    why=SMALL,
+)
+def last_ready_first(module: ModuleOp) -> None:
+    renumber(module, lambda batch, lane: batch - lane / 100)
+
+
+@STAGE.edit(
+    "batches without weights all go to the core with the most work",
+    Caught.NEITHER,
+    program="mixed",
+    why="the schedule is as long as list scheduling makes it, and four times the transfers of the busiest core",
+)
+def vectors_on_the_busiest_core(module: ModuleOp) -> None:
+    rank = as_scheduled(module)
+    busy: dict[int, int] = {}
+    for op in layers_of(module):
+        for core in array_of(op, "cores").tolist():
+            busy[core] = busy.get(core, 0) + op.lane_count * op.span.value.data
+    most = max(busy, key=lambda core: busy[core])
+    for op in batches_of(module):
+        if op not in layers_of(module):
+            change_array(op, "cores", lambda cores: np.full_like(cores, most))
+    renumber(module, rank)
+
+
+@STAGE.patch(
+    "tilec.passes.spat_schedule_peft.LEADS",
+    "what fits the memories is compared the wrong way round, so that rows are never ahead by more than one",
+    Caught.GUARD,
+    "span_cycles",
+    program="mixed",
+)
+def lead_of_one(leads: Sequence[int]) -> Sequence[int]:
+    return (1,)
+
+
+@STAGE.patch(
+    "tilec.passes.spat_schedule_peft.place_on_mesh",
+    "cores stay where they were numbered, wherever that is on the mesh",
+    Caught.NEITHER,
+    program="spread",
+    why="bytes go further than they need to, and less far than between cores at random",
+)
+def placement_forgotten(place: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda batches, cores, target: cores
+
+
+@STAGE.edit(
+    "cores that talk to each other are put as far from each other as can be",
+    Caught.GUARD,
+    "byte_hops",
+    program="spread",
+)
+def far_apart(module: ModuleOp) -> None:
+    places = np.random.default_rng(0).permutation(144)
+    for op in batches_of(module):
+        change_array(op, "cores", lambda cores: places[cores])
+
+
+@STAGE.edit("a table of four cores is used for any machine", Caught.GUARD, "product_slots", program="spread")
+def four_cores_of_many(module: ModuleOp) -> None:
+    rank = as_scheduled(module)
+    for op in batches_of(module):
+        change_array(op, "cores", lambda cores: cores % 4)
+    renumber(module, rank)
+
+
+@STAGE.edit("cores are counted from 1", Caught.BOTH)
+def cores_from_one(module: ModuleOp) -> None:
+    for op in batches_of(module):
+        change_array(op, "cores", lambda cores: cores + 1)
+
+
+@STAGE.edit("lanes start before what they read is there", Caught.NUMERICS)
+def too_early(module: ModuleOp) -> None:
+    change_array(batches_of(module)[-1], "steps", lambda steps: steps // 2)
+
+
+@STAGE.edit("two lanes of one core start at the same step", Caught.NUMERICS)
+def two_lanes_at_once(module: ModuleOp) -> None:
+    op = layers_of(module)[0]
+    first = array_of(op, "cores")
+    set_array(op, "cores", np.full_like(first, first[0]))
+
+
+@STAGE.edit("steps are counted in half cycles", Caught.NEITHER, why="the order is the same")
+def steps_doubled(module: ModuleOp) -> None:
+    for op in batches_of(module):
+        change_array(op, "steps", lambda steps: steps * 2)
