@@ -86,30 +86,31 @@ def core_span(events: Events, shared: bool = False) -> int:
     Events are taken by key, and nothing needs what comes later. A row is where its event has brought it; if ``shared``,
     it is everywhere at once. Loops over lanes and messages, of which there are few.
     """
-    free: dict[int, int] = {}
-    there: dict[int, int] = {}
+    if not len(events.key):
+        return 0
+    places = 0 if shared else PLACES
+    holder = np.where(events.partner < 0, events.core, events.partner)
+    made = np.where(events.makes < 0, -1, events.makes + holder * places)
+    needed: list[int] = (events.needs + np.repeat(events.core, events.need_counts) * places).tolist()
+    first = np.cumsum(events.need_counts) - events.need_counts
     order = np.argsort(events.key, kind="stable")
-    columns = (events.core, events.partner, events.cycles, events.partner_cycles, events.makes, events.need_counts)
-    first = (np.cumsum(events.need_counts) - events.need_counts)[order].tolist()
-    needs = events.needs.tolist()
-    places = 0 if shared else 1 << 40
-    table = zip(first, *(column[order].tolist() for column in columns), strict=True)
-    for at, core, partner, cycles, partner_cycles, makes, count in table:
-        start = free.get(core, 0)
-        for row in needs[at : at + count]:
-            ready = there.get(row + core * places, 0)
+    columns = (first, events.need_counts, events.core, events.partner, events.cycles, events.partner_cycles, made)
+    lines: list[list[int]] = [column[order].tolist() for column in columns]
+    free: list[int] = [0] * (max(int(events.core.max()), int(events.partner.max())) + 1)
+    there: dict[int, int] = {}
+    for at, count, core, partner, cycles, partner_cycles, row in zip(*lines, strict=True):
+        start = free[core]
+        for need in needed[at : at + count]:
+            ready = there.get(need, 0)
             if ready > start:
                 start = ready
-        holder, end = core, start + cycles
         if partner >= 0:
-            start = max(start, free.get(partner, 0))
-            end = start + cycles
-            holder = partner
+            start = max(start, free[partner])
             free[partner] = start + partner_cycles
-        free[core] = end
-        if makes >= 0:
-            there[makes + holder * places] = free[holder]
-    return max(free.values(), default=0)
+        free[core] = start + cycles
+        if row >= 0:
+            there[row] = free[core if partner < 0 else partner]
+    return max(free)
 
 
 class Pieces(NamedTuple):

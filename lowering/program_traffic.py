@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -67,16 +68,17 @@ class Traffic:
     def transfer_cycles(self, machine: Machine, element_bytes: int) -> int:
         """Cycles in which the busiest core sends, receives and loads, and those in which inputs come through the one
         port of global memory."""
-        busy = np.zeros(machine.core_count, np.int64)
+        busy = np.zeros(machine.core_count)
         port = 0
-        for tensor, table in self.messages:
-            source, target, size = table[:, 1], table[:, 2], tensor.row_elements * element_bytes
-            np.add.at(busy, source, machine.send_cycles(source, target, size))
-            np.add.at(busy, target, machine.recv_cycles(source, target, size))
-        for tensor, table in self.loads:
-            cycles = machine.load_cycles(table[:, 1], tensor.row_elements * element_bytes)
-            np.add.at(busy, table[:, 1], cycles)
-            port += int(cycles.sum())
+        if self.messages:
+            table, size = _together(self.messages, element_bytes)
+            for end, cycles in ((1, machine.send_cycles), (2, machine.recv_cycles)):
+                busy += np.bincount(table[:, end], cycles(table[:, 1], table[:, 2], size), machine.core_count)
+        if self.loads:
+            table, size = _together(self.loads, element_bytes)
+            cycles = machine.load_cycles(table[:, 1], size)
+            busy += np.bincount(table[:, 1], cycles, machine.core_count)
+            port = int(cycles.sum())
         return int(busy.max()) + port
 
     def constant_loads(self) -> tuple[int, int]:
@@ -192,6 +194,13 @@ class Traffic:
             return 1, min((reader for reader, _ in tensor.readers), default=last), 0
 
         return {tensor: index for index, tensor in enumerate(sorted(used, key=place))}
+
+
+def _together(tables: Sequence[tuple[Tensor, Ints]], element_bytes: int) -> tuple[Ints, Ints]:
+    """One table of all, and the bytes of the row in each line."""
+    lines = [len(table) for _, table in tables]
+    row_bytes = np.repeat([tensor.row_elements * element_bytes for tensor, _ in tables], lines)
+    return np.concatenate([table for _, table in tables]), row_bytes
 
 
 _CORES = 1 << 24

@@ -33,24 +33,25 @@ def _tile_elements(ops: Sequence[Operation], target: Target) -> int:
     slack: dict[SSAValue, int] = {}
     found = 0
     for op in ops:
-        if isinstance(op, pim.AllocOp):
-            found += math.prod(shape_of(op.results[0])) + op.slack.value.data
-        elif isinstance(op, pim.EmptyOp):
+        if isinstance(op, pim.EmptyOp):
             found += math.prod(shape_of(op.results[0]))
+        elif isinstance(op, pim.AllocOp):
+            found += math.prod(shape_of(op.results[0])) + op.slack.value.data
         elif "matrix_row" in op.properties and op.results:
             # Products write whole arrays: on tensors, what they write behind their tile is not said yet.
             assert isinstance(op, IssueOp)
-            assert op.matrix is not None
+            _, matrix, dest = op.split_operands
+            assert matrix is not None
             access, wide = op.dest_access.data, target.array_columns
-            end = access.start + (op.count - 1) * access.step + -(-shape_of(op.matrix)[1] // wide) * wide
-            root = _written_first(op.dest)
-            slack[root] = max(slack.get(root, 0), end - math.prod(shape_of(op.dest)))
+            end = access.start + (op.count - 1) * access.step + -(-shape_of(matrix)[1] // wide) * wide
+            root = _written_first(dest)
+            slack[root] = max(slack.get(root, 0), end - math.prod(shape_of(dest)))
     return found + sum(slack.values())
 
 
 def _written_first(value: SSAValue) -> SSAValue:
-    while isinstance(value.owner, IssueOp):
-        value = value.owner.dest
+    while isinstance(owner := value.owner, IssueOp):
+        value = owner.operands[-1]
     return value
 
 
