@@ -8,7 +8,7 @@ executes its events in the one order of steps, a message occupies both its cores
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -95,7 +95,7 @@ def core_span(events: Events, shared: bool = False) -> int:
     first = np.cumsum(events.need_counts) - events.need_counts
     order = np.argsort(events.key, kind="stable")
     columns = (first, events.need_counts, events.core, events.partner, events.cycles, events.partner_cycles, made)
-    lines: list[list[int]] = [column[order].tolist() for column in columns]
+    lines = cast("list[list[int]]", [column[order].tolist() for column in columns])
     free: list[int] = [0] * (max(int(events.core.max()), int(events.partner.max())) + 1)
     there: dict[int, int] = {}
     for at, count, core, partner, cycles, partner_cycles, row in zip(*lines, strict=True):
