@@ -1,8 +1,6 @@
-"""When the row of a lane is sent to each core that reads it.
+"""When the row of a lane is sent to each core that reads it: as soon as it is computed, to one core after the other.
 
-Neither as soon as it is computed, which would fill the memory of a slow reader, nor as late as possible, which would
-keep the reader waiting for the flight: a row is to arrive while the reader's previous lane still runs. Until then its
-producer holds it.
+That is what the timeline counts on. A core that would be overfull with rows that come early is the schedule's to avoid.
 """
 
 from __future__ import annotations
@@ -28,29 +26,26 @@ class RowReads:
     """Step of the first lane on the core that reads the row."""
     last: Ints
     """Last step of the last lane that does."""
-    span: Ints
-    """Steps that the longest of these lanes extends over."""
 
     def where(self, mask: NDArray[np.bool_]) -> RowReads:
         """The lines that ``mask`` selects."""
-        return RowReads(self.row[mask], self.core[mask], self.first[mask], self.last[mask], self.span[mask])
+        return RowReads(self.row[mask], self.core[mask], self.first[mask], self.last[mask])
 
 
 def row_reads(tables: Ints) -> RowReads:
-    """Joins lines [m, 5] of row, core, first step, last step and span that may name a row and core several times."""
+    """Joins lines [m, 4] of row, core, first and last step that may name a row and core several times."""
     lines = tables[np.lexsort((tables[:, 1], tables[:, 0]))]
     starts = np.ones(len(lines), np.bool_)
     starts[1:] = (lines[1:, :2] != lines[:-1, :2]).any(axis=1)
     at = np.flatnonzero(starts)
     if not at.size:
         nothing = np.zeros(0, np.int64)
-        return RowReads(nothing, nothing, nothing, nothing, nothing)
+        return RowReads(nothing, nothing, nothing, nothing)
     return RowReads(
         lines[at, 0],
         lines[at, 1],
         np.minimum.reduceat(lines[:, 2], at),
         np.maximum.reduceat(lines[:, 3], at),
-        np.maximum.reduceat(lines[:, 4], at),
     )
 
 
@@ -60,9 +55,8 @@ def message_steps(reads: RowReads, home: Ints, ready: Ints, costs: TransferCosts
     ``ready`` [n] is the last step of the lane that computes the row. A row that goes to several cores is sent to one
     after the other. Every step is at least ``ready`` and less than the first read, if there is room for that.
     """
-    earliest = ready + _queued(reads.row, costs.send[home, reads.core])
-    wanted = reads.first - reads.span - 2 * costs.receive[home, reads.core]
-    return np.maximum(np.minimum(np.maximum(earliest, wanted), reads.first - 1), ready)
+    earliest = ready + _queued(reads.row, costs.send[home, reads.core] + costs.flight[home, reads.core])
+    return np.maximum(np.minimum(earliest, reads.first - 1), ready)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,27 +67,43 @@ class Residence:
     first: Ints
     last: Ints
 
+    def rings(self) -> Ints:
+        """Lines [m, 4] of a core, its first step with a row, its last one, and the rows that it holds at most."""
+        order = np.argsort(self.core, kind="stable")
+        homes, starts = np.unique(self.core[order], return_index=True)
+        mine = np.split(order, starts[1:]) if len(homes) else []
+        lines = [
+            (
+                int(home),
+                int(self.first[at].min()),
+                int(self.last[at].max()),
+                most_at_once(self.first[at], self.last[at]),
+            )
+            for home, at in zip(homes, mine, strict=True)
+        ]
+        return np.array(lines, np.int64).reshape(-1, 4)
+
 
 def residences(timed: list[TimedBatch], timeline: Timeline) -> list[Residence]:
     """For each batch, the instances of its rows on all cores that hold them."""
-    tables: list[list[Ints]] = [[np.zeros((0, 5), np.int64)] for _ in timed]
+    tables: list[list[Ints]] = [[np.zeros((0, 4), np.int64)] for _ in timed]
     for index, one in enumerate(timed):
         for read in one.batch.reads:
             if read.producer is not None:
                 rows = read.window.rows_of(np.arange(one.batch.lanes))
-                start = timeline.start[index]
-                lanes = (one.cores, start, start + one.cycles, np.full(len(start), one.cycles))
+                start, finish = timeline.start[index], timeline.finish[index]
+                lanes = (one.cores, start, finish - 1)
                 inside = rows != OUTSIDE
                 columns = [rows, *(np.broadcast_to(lane[:, None], rows.shape) for lane in lanes)]
                 tables[read.producer].append(np.stack([column[inside] for column in columns], axis=1))
     return [
-        _residence(one, start, row_reads(np.concatenate(table)))
-        for one, start, table in zip(timed, timeline.start, tables, strict=True)
+        _residence(one, start, finish, row_reads(np.concatenate(table)))
+        for one, start, finish, table in zip(timed, timeline.start, timeline.finish, tables, strict=True)
     ]
 
 
-def _residence(one: TimedBatch, start: Ints, reads: RowReads) -> Residence:
-    ready = start + one.cycles - 1
+def _residence(one: TimedBatch, start: Ints, finish: Ints, reads: RowReads) -> Residence:
+    ready = finish - 1
     remote = reads.core != one.cores[reads.row]
     far = reads.where(remote)
     sent = message_steps(far, one.cores[far.row], ready[far.row], one.transfer)

@@ -113,8 +113,9 @@ def emission_of(module: ModuleOp) -> Emission:
     if program.zeros is not None:
         core, _, size = program.zeros.array.T
         found.add_alone(Op.LLDI, core, PROLOGUE, target.machine.fill_cycles(size))
-    for (size, total), cores in held.items():
-        _constants(found, size, total, np.concatenate(cores), target)
+    for (size, total), instances in held.items():
+        core, step = np.concatenate(instances).T
+        _constants(found, size, total, core, step, target)
     found.global_bytes += sum(_aligned(_stored(value) * target.element_bytes) for value in constants)
     return found
 
@@ -143,27 +144,28 @@ def _batch(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[obj
     spent = np.array(cycles, np.int64)
     total = int(spent.sum())
     begin = np.cumsum(spent) - spent
-    step = op.steps.array.astype(np.int64)[:, None] + begin * op.span.value.data // max(total, 1)
+    step = op.steps.array.astype(np.int64)[:, None] + begin * op.lane_spans[:, None] // max(total, 1)
     found.path.add(cores[:, None], event_key(step, Phase.COMPUTE), spent)
     found.spend(cores, np.full(lanes, total), len(spent), scalars)
     found.places.update((name, core) for core in np.unique(cores).tolist() for name in names.values())
 
 
 def _note_constant(held: dict[tuple[int, int], list[I64]], op: pim.ConstantRowsOp, target: Target) -> None:
-    """Adds the cores that have the constant to ``held``, by its bytes in global and in local memory."""
+    """Adds cores and steps of the constant's instances to ``held``, by its bytes in global and in local memory."""
     assert op.instances is not None
     assert isinstance(op.source.owner, pim.ConstantOp)
     size = _stored(op.source.owner.value) * target.element_bytes
     total = int(np.prod(pim.shape_of(op.result))) * target.element_bytes
-    held.setdefault((size, total), []).append(op.instances.array[:, 0].astype(np.int64))
+    held.setdefault((size, total), []).append(op.instances.array[:, [0, 2]].astype(np.int64))
 
 
-def _constants(found: Emission, size: int, total: int, core: I64, target: Target) -> None:
+def _constants(found: Emission, size: int, total: int, core: I64, step: I64, target: Target) -> None:
     """Constants come as they are stored; then they are repeated, twice as much each time, until they are whole."""
-    found.add_alone(Op.LD, core, PROLOGUE, target.machine.load_cycles(core, size), size)
+    key = event_key(step, Phase.FILL)
+    found.add_alone(Op.LD, core, key, target.machine.load_cycles(core, size), size)
     while size < total:
         part = min(size, total - size)
-        found.add_alone(Op.LMV, core, PROLOGUE, target.machine.copy_cycles(part), part)
+        found.add_alone(Op.LMV, core, key, target.machine.copy_cycles(part), part)
         size += part
 
 

@@ -85,19 +85,20 @@ class _Expansion:
 
     def _load_constant(self, op: pim.ConstantRowsOp) -> None:
         table = _planned(op, op.instances)
-        self._constants[op.result] = _CoreAddresses(table)
+        self._constants[op.result] = _CoreAddresses(table[:, :2])
         source = op.source.owner
         assert isinstance(source, pim.ConstantOp)
-        core, address = table.T
+        core, address, step = table.T
         size = stored_elements(source.value) * self._bytes
         place = self._next_prologue()
         where = self._layout.constants[source.value]
-        self._emit(Op.LD, op, core=core, key=PROLOGUE, place=place, dest=address, source=where, a=size)
+        key = event_key(step, Phase.FILL)
+        self._emit(Op.LD, op, core=core, key=key, place=place, dest=address, source=where, a=size)
         total = int(np.prod(pim.shape_of(op.result))) * self._bytes
         while size < total:  # each copy doubles what is there
             copied = min(size, total - size)
             place = self._next_prologue()
-            self._emit(Op.LMV, op, core=core, key=PROLOGUE, place=place, dest=address + size, source=address, a=copied)
+            self._emit(Op.LMV, op, core=core, key=key, place=place, dest=address + size, source=address, a=copied)
             size += copied
 
     def _load(self, op: pim.LoadOp) -> None:
@@ -160,7 +161,7 @@ class _Expansion:
             costs = [issue_cycles(issue, self._target) // issue.count for issue in chain]
             for turn, issue in enumerate(chain):
                 cycle = begin + sum(costs[:turn]) + repeat * sum(costs)
-                step = op.steps.array[:, None] + cycle * op.span.value.data // max(total, 1)
+                step = op.steps.array[:, None] + cycle * op.lane_spans[:, None] // max(total, 1)
                 self._issue(op, issue, buffers, step, place + turn + repeat * len(chain))
             place += len(repeat) * len(chain)
             begin += len(repeat) * sum(costs)

@@ -83,9 +83,9 @@ class Batch:
         return self.steps
 
     @property
-    def span_steps(self) -> int:
-        """Steps that a lane extends over."""
-        return self.op.span.value.data
+    def lane_spans(self) -> Ints:
+        """Steps that each lane extends over."""
+        return self.op.lane_spans
 
     @cached_property
     def core_set(self) -> set[int]:

@@ -166,7 +166,7 @@ class _Rewrite:
             replicas=op.replica_count,
             cores=op.cores,
             steps=op.steps,
-            span=op.span,
+            spans=op.spans,
             inputs=inputs,
             windows=op.windows.data,
             constants=constants,

@@ -17,7 +17,7 @@ class Phase(IntEnum):
     """What a core does at a step, in this order."""
 
     FILL = 0
-    """Zeros around the rows of a ring, before its first row comes."""
+    """Constants, and zeros around the rows of a ring, before what needs them first."""
     LOAD = 1
     COMPUTE = 2
     STORE = 3
@@ -27,7 +27,7 @@ class Phase(IntEnum):
 PHASES = len(Phase)
 
 PROLOGUE = -PHASES
-"""The key of what happens before the first step: constants are loaded, rows of zeros written."""
+"""The key of what happens before the first step: rows of zeros are written."""
 
 
 def event_key(step: Keys, phase: Phase) -> Keys:

@@ -4,8 +4,9 @@ What is planned together on a core:
 
 * a *ring* for each distributed tensor that has rows there: slots that rows take in the order in which they come, as
   many as rows are ever held at once. Zero columns beside the rows are written once, before the first row comes;
-* a *frame* for the temporary tiles of each batch, which share it by their lifetimes within the body;
-* constants, from the start of the program to their last use;
+* a *frame* for the temporary tiles of each batch, which share it by their lifetimes within the body. Batches that
+  alternate on the core share one place for their frames;
+* constants, from their first use to the last;
 * one row of zeros, if any window reaches beyond its image.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,9 @@ Ints = NDArray[np.int64]
 
 UNLIMITED = 1 << 40
 
+_Frame: TypeAlias = "tuple[int, int, int, pim.CoreBatchOp]"
+"""First and last key, bytes, and the batch."""
+
 
 def plan_module(module: ModuleOp) -> int:
     """Plans every `pim.program` of the module; the bytes of the fullest core. Raises TileError if they do not fit."""
@@ -46,7 +51,8 @@ def plan_module(module: ModuleOp) -> int:
 class _Request:
     """A buffer that one op wants on one core."""
 
-    owner: Operation
+    owners: tuple[Operation, ...]
+    """One op, or the batches that share a frame."""
     size: int
     first: int
     last: int
@@ -81,9 +87,10 @@ class _Planner:
                 case pim.ConstantRowsOp():
                     self._request_constant(op)
                 case pim.CoreBatchOp():
-                    self._request_frame(op)
+                    self._plan_frame(op)
                 case _:
                     pass
+        self._request_frames()
         self._request_zeros()
         check_lanes(self._program)
         plans = self._plan()
@@ -113,25 +120,33 @@ class _Planner:
 
     def _request_constant(self, rows: pim.ConstantRowsOp) -> None:
         size = int(np.prod(pim.shape_of(rows.result))) * self._bytes
-        last: dict[int, int] = {}
+        lives: dict[int, tuple[int, int]] = {}
         for use in rows.result.uses:
             if isinstance(batch := use.operation, pim.CoreBatchOp):
-                for core, key in _last_lanes(batch):
-                    last[core] = max(last.get(core, PROLOGUE), key)
-        for core in sorted(last):
-            self._want(core, rows, size, PROLOGUE, last[core])
+                for core, first, last in _lives_of_lanes(batch, Phase.FILL):
+                    earlier = lives.get(core, (first, last))
+                    lives[core] = min(first, earlier[0]), max(last, earlier[1])
+        for core in sorted(lives):
+            self._want(core, rows, size, *lives[core])
 
-    def _request_frame(self, batch: pim.CoreBatchOp) -> None:
+    def _plan_frame(self, batch: pim.CoreBatchOp) -> None:
         allocs = [op for op in batch.block.ops if isinstance(op, pim.AllocOp)]
-        if not allocs:
-            return
-        first, last = _lifetimes(batch, allocs)
-        sizes = [(int(np.prod(pim.shape_of(op.result))) + op.slack.value.data) * self._bytes for op in allocs]
-        frame = plan_memory(Buffers.build(sizes, first, last, self._bytes), UNLIMITED)
-        self._frames[batch] = allocs, frame
-        first = event_key(batch.steps.array, Phase.COMPUTE)
-        for core, last in _last_lanes(batch):
-            self._want(core, batch, frame.peak, int(first[batch.lane_cores == core].min()), last)
+        if allocs:
+            first, last = _lifetimes(batch, allocs)
+            sizes = [(int(np.prod(pim.shape_of(op.result))) + op.slack.value.data) * self._bytes for op in allocs]
+            self._frames[batch] = allocs, plan_memory(Buffers.build(sizes, first, last, self._bytes), UNLIMITED)
+
+    def _request_frames(self) -> None:
+        """One place for the frames of all batches of a core that alternate there: lanes run one at a time."""
+        wanted: dict[int, list[_Frame]] = {}
+        for batch, (_, frame) in self._frames.items():
+            for core, first, last in _lives_of_lanes(batch, Phase.COMPUTE):
+                wanted.setdefault(core, []).append((first, last, frame.peak, batch))
+        for core in sorted(wanted):
+            for frames in _overlapping(sorted(wanted[core], key=lambda frame: frame[:2])):
+                batches = tuple(batch for _, _, _, batch in frames)
+                size, last = max(size for _, _, size, _ in frames), max(last for _, last, _, _ in frames)
+                self._requests[core].append(_Request(batches, size, frames[0][0], last))
 
     def _request_zeros(self) -> None:
         """One row of zeros on every core with a window that reaches beyond its image, as long as the longest needs."""
@@ -152,7 +167,7 @@ class _Planner:
             self._want(core, self._program, size[core], PROLOGUE, last[core])
 
     def _want(self, core: int, owner: Operation, size: int, first: int, last: int) -> None:
-        self._requests[core].append(_Request(owner, size, first, last))
+        self._requests[core].append(_Request((owner,), size, first, last))
 
     # Planning
 
@@ -180,7 +195,7 @@ class _Planner:
         core = error.core or 0
         holders: dict[str, int] = {}
         for index, size in error.holders:
-            name = node_name(self._requests[core][index].owner).partition("+")[0] or "rows of zeros"
+            name = node_name(self._requests[core][index].owners[0]).partition("+")[0] or "rows of zeros"
             holders[name] = holders.get(name, 0) + size
         largest = sorted(holders.items(), key=lambda item: (-item[1], item[0]))[:4]
         return TileError(
@@ -195,14 +210,16 @@ class _Planner:
         base: dict[Operation, list[tuple[int, int, int, int]]] = {rows: [] for rows in self._rings}
         for core, (requests, plan) in enumerate(zip(self._requests, plans, strict=True)):
             for request, address in zip(requests, plan.address.tolist(), strict=True):
-                base.setdefault(request.owner, []).append((core, address, request.size, request.first))
+                for owner in request.owners:
+                    base.setdefault(owner, []).append((core, address, request.size, request.first))
         for owner, places in base.items():
             table = np.array(places, np.int64).reshape(-1, 4)
             match owner:
                 case pim.RowsOp():
                     self._assign_rows(owner, table)
                 case pim.ConstantRowsOp():
-                    owner.properties["instances"] = ArrayAttr.get(np.ascontiguousarray(table[:, :2]))
+                    steps = table[:, 3] // len(Phase)
+                    owner.properties["instances"] = ArrayAttr.get(np.column_stack((table[:, :2], steps)))
                 case pim.CoreBatchOp():
                     allocs, frame = self._frames[owner]
                     for alloc, offset in zip(allocs, frame.address.tolist(), strict=True):
@@ -244,6 +261,19 @@ def check_lanes(program: pim.ProgramOp) -> None:
         )
 
 
+def _overlapping(frames: Sequence[_Frame]) -> list[list[_Frame]]:
+    """Frames in order of their first key, in groups that no moment without any of them divides."""
+    groups: list[list[_Frame]] = []
+    last = PROLOGUE
+    for frame in frames:
+        if groups and frame[0] <= last:
+            groups[-1].append(frame)
+        else:
+            groups.append([frame])
+        last = max(last, frame[1])
+    return groups
+
+
 def _cores_of(op: Operation) -> Ints:
     """The cores that an op names."""
     match op:
@@ -257,11 +287,13 @@ def _cores_of(op: Operation) -> Ints:
             return np.zeros(0, np.int64)
 
 
-def _last_lanes(batch: pim.CoreBatchOp) -> list[tuple[int, int]]:
-    """The last key of the last lane on each core of a batch."""
-    keys = event_key(batch.last_steps, Phase.COMPUTE)
+def _lives_of_lanes(batch: pim.CoreBatchOp, begin: Phase) -> list[tuple[int, int, int]]:
+    """Each core of a batch, the key of phase ``begin`` of its first lane there, and the last key of the last one."""
+    first, last = event_key(batch.steps.array, begin), event_key(batch.last_steps, Phase.COMPUTE)
     cores = batch.lane_cores
-    return [(core, int(keys[cores == core].max())) for core in np.unique(cores).tolist()]
+    return [
+        (core, int(first[cores == core].min()), int(last[cores == core].max())) for core in np.unique(cores).tolist()
+    ]
 
 
 def _lifetimes(batch: pim.CoreBatchOp, allocs: Sequence[pim.AllocOp]) -> tuple[list[int], list[int]]:

@@ -19,16 +19,15 @@ def lane_cores(batch: ScheduledComputeBatchOp) -> Ints:
 
 
 def read_lines(value: SSAValue) -> Ints:
-    """Which lanes read a tensor: lines [n, 5] of row, core, first and last step and span of a lane that reads it."""
-    found = [np.zeros((0, 5), np.int64)]
+    """Which lanes read a tensor: lines [n, 4] of row, core, and first and last step of a lane."""
+    found = [np.zeros((0, 4), np.int64)]
     for use in value.uses:
         batch = use.operation
         if isinstance(batch, ScheduledComputeBatchOp) and use.index < len(batch.inputs):
             rows = batch.row_windows[use.index].rows_of(np.arange(batch.lane_count))
             inside = rows != OUTSIDE
             first = batch.steps.array.astype(np.int64)
-            span = np.full(len(first), batch.span_steps)
-            lanes = (lane_cores(batch), first, first + span - 1, span)
+            lanes = (lane_cores(batch), first, batch.last_steps)
             columns = [rows, *(np.broadcast_to(lane[:, None], rows.shape) for lane in lanes)]
             found.append(np.stack([column[inside] for column in columns], axis=1))
     return np.concatenate(found)

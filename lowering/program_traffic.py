@@ -97,7 +97,7 @@ class Traffic:
             LaneRun(
                 batch.lane_cores,
                 batch.lane_steps,
-                batch.span_steps,
+                batch.lane_spans,
                 batch.cost.cycles or 0,
                 tuple([(number[tensor], rows) for tensor, _, rows in batch.reads]),
                 first.get(index, -1),

@@ -193,7 +193,7 @@ class _Fields:
 
     def _add_schedule(self, found: dict[str, object], traffic: Traffic) -> None:
         cores = np.concatenate([batch.lane_cores for batch in self.batches])
-        last = [int(batch.lane_steps.max()) + batch.span_steps for batch in self.batches]
+        last = [int((batch.lane_steps + batch.lane_spans).max()) for batch in self.batches]
         first = [int(batch.lane_steps.min()) for batch in self.batches]
         found["step_count"] = max(last) - min(first)
         found["width"] = len(np.unique(cores))

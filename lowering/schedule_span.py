@@ -29,8 +29,8 @@ class LaneRun(NamedTuple):
 
     cores: Ints
     steps: Ints
-    span: int
-    """Steps that a lane extends over."""
+    spans: Ints
+    """Steps that each lane extends over."""
     cycles: int
     reads: tuple[tuple[int, Ints], ...]
     """Tensors by number, with the rows that each lane reads, `[lanes, rows]`; OUTSIDE for a row of zeros."""
@@ -74,8 +74,8 @@ class ScheduledLanes(NamedTuple):
         facts: list[object] = [self.rows, self.computed]
         tables: list[Ints] = []
         for run in self.runs:
-            facts.append((run.span, run.cycles, run.makes, [tensor for tensor, _ in run.reads]))
-            tables += (run.cores, run.steps, *(rows for _, rows in run.reads))
+            facts.append((run.cycles, run.makes, [tensor for tensor, _ in run.reads]))
+            tables += (run.cores, run.steps, run.spans, *(rows for _, rows in run.reads))
         return _digest(facts, tables)
 
     def digest_with(self, moves: Sequence[Moves], machine: Machine, digest: bytes) -> bytes:
@@ -119,7 +119,7 @@ class ScheduledLanes(NamedTuple):
         lanes = [len(run.cores) for run in self.runs]
         core = np.concatenate([run.cores for run in self.runs])
         step = np.concatenate([run.steps for run in self.runs])
-        span = np.repeat([run.span for run in self.runs], lanes)
+        span = np.concatenate([run.spans for run in self.runs])
         cycles = np.repeat([run.cycles for run in self.runs], lanes)
         makes = np.concatenate(
             [

@@ -71,7 +71,7 @@ def _realize(deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchO
     reads = row_reads(read_lines(deferred.result))
     home = lane_cores(producer)
     reads = reads.where(reads.core != home[reads.row])
-    ready = producer.steps.array[reads.row] + producer.span_steps - 1
+    ready = producer.last_steps[reads.row]
     late = np.flatnonzero(ready >= reads.first)
     if late.size:
         at = int(late[0])

@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
     UnitAttr,
-    i64,
 )
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -48,7 +47,15 @@ from ...codegen.isa import Op
 from ..interned import buffer_type, integer, segment_sizes, segments, string, tensor_type
 from ..shaped_types import ROWS, TILE, TILE_OR_ROWS, F32Shape
 from ..spat.attributes import WindowAttr
-from ..spat.verification import output_images, verify_element, verify_output, verify_schedule, verify_window
+from ..spat.verification import (
+    lane_spans,
+    output_images,
+    verify_element,
+    verify_output,
+    verify_schedule,
+    verify_spans,
+    verify_window,
+)
 from ..tile import ArrayAttr
 from ..traits import Isolated, VerifiedAlone
 from .attributes import Access, AccessAttr, access_attr, access_list
@@ -330,13 +337,13 @@ class CoreBatchOp(IRDLOperation):
     replicas = prop_def(Integer)
     cores = prop_def(ArrayAttr)
     steps = prop_def(ArrayAttr)
-    span = prop_def(Integer, default_value=IntegerAttr(1, i64))
+    spans = opt_prop_def(ArrayAttr)
     windows = prop_def(BuiltinArrayAttr[Attribute])
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     traits = traits_def(Isolated(), HasParent(ProgramOp))
     assembly_format = (
-        "`lanes` $lanes `replicas` $replicas `cores` $cores `steps` $steps (`span` $span^)? "
+        "`lanes` $lanes `replicas` $replicas `cores` $cores `steps` $steps (`spans` $spans^)? "
         "`ins` `(` ($inputs^ `:` type($inputs))? `)` `windows` $windows "
         "`constants` `(` ($constants^ `:` type($constants))? `)` "
         "`matrices` `(` ($matrices^ `:` type($matrices))? `)` "
@@ -350,7 +357,7 @@ class CoreBatchOp(IRDLOperation):
         replicas: int,
         cores: ArrayAttr,
         steps: ArrayAttr,
-        span: Integer,
+        spans: ArrayAttr | None,
         inputs: Sequence[SSAValue],
         windows: Sequence[Attribute],
         constants: Sequence[SSAValue],
@@ -366,7 +373,7 @@ class CoreBatchOp(IRDLOperation):
                 "replicas": integer(replicas),
                 "cores": cores,
                 "steps": steps,
-                "span": span,
+                "spans": spans,
                 "windows": BuiltinArrayAttr(windows),
             },
             result_types=[result_types],
@@ -395,9 +402,14 @@ class CoreBatchOp(IRDLOperation):
         return self.cores.array.astype(np.int64)[np.arange(self.lane_count) % self.replica_count]
 
     @property
+    def lane_spans(self) -> NDArray[np.int64]:
+        """Steps that each lane extends over from its own, 1 by default; messages of these steps interrupt it."""
+        return lane_spans(self.spans, self.lane_count)
+
+    @property
     def last_steps(self) -> NDArray[np.int64]:
         """The last step of each lane."""
-        return self.steps.array.astype(np.int64) + (self.span.value.data - 1)
+        return self.steps.array.astype(np.int64) + self.lane_spans - 1
 
     @property
     def block(self) -> Block:
@@ -432,6 +444,7 @@ class CoreBatchOp(IRDLOperation):
         if lanes < 1 or not 1 <= replicas <= lanes:
             raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
         verify_schedule(self.cores, replicas, self.steps, lanes)
+        verify_spans(self.spans, lanes)
         if len(self.windows) != len(self.inputs):
             raise VerifyException(f"{len(self.inputs)} inputs with {len(self.windows)} windows")
         if bool(self.outs) == bool(self.results_):
@@ -817,6 +830,8 @@ class RowsOp(IRDLOperation):
 class ConstantRowsOp(IRDLOperation):
     """A constant in the local memory of every core that uses it, as a buffer.
 
+    Once planned, each instance has its core, its address, and the step before which it is loaded from global memory.
+
     ```mlir
     pim.program {
       %c = pim.constant <f32[1, 2] [0.5, 1.0]> : tensor<1x2xf32>
@@ -840,7 +855,7 @@ class ConstantRowsOp(IRDLOperation):
             raise VerifyException("the source is no pim.constant")
         if shape_of(self.source) != shape_of(self.result):
             raise VerifyException(f"{self.source.type} is held as {self.result.type}")
-        _check_addresses(self.instances, ("core", "address"))
+        _check_addresses(self.instances, ("core", "address", "step"))
 
 
 OPS = (

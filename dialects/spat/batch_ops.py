@@ -38,7 +38,15 @@ from ..tile import ArrayAttr
 from ..traits import Isolated, VerifiedAlone
 from .attributes import WindowAttr
 from .tile_ops import TILE_OPS, F32Tensor, Integer, PickOp, VMMOp, YieldOp, integer, shape_of, tile_type
-from .verification import output_images, verify_element, verify_output, verify_schedule, verify_window
+from .verification import (
+    lane_spans,
+    output_images,
+    verify_element,
+    verify_output,
+    verify_schedule,
+    verify_spans,
+    verify_window,
+)
 
 _TILE_OPS = frozenset(TILE_OPS)
 
@@ -175,7 +183,7 @@ class BatchOp(IRDLOperation, ABC):
     outs = var_result_def(ROWS)
     lanes = prop_def(Integer)
     replicas = prop_def(Integer, default_value=IntegerAttr(1, i64))
-    span = prop_def(Integer, default_value=IntegerAttr(1, i64))
+    spans = opt_prop_def(ArrayAttr)
     windows = prop_def(BuiltinArrayAttr[WindowAttr])
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
@@ -197,9 +205,9 @@ class BatchOp(IRDLOperation, ABC):
         return self.replicas.value.data
 
     @property
-    def span_steps(self) -> int:
-        """Steps that a lane extends over from its own; messages of these steps interrupt it."""
-        return self.span.value.data
+    def lane_spans(self) -> NDArray[np.int64]:
+        """Steps that each lane extends over from its own, 1 by default; messages of these steps interrupt it."""
+        return lane_spans(self.spans, self.lane_count)
 
     @property
     def row_windows(self) -> tuple[RowWindow, ...]:
@@ -233,8 +241,7 @@ class BatchOp(IRDLOperation, ABC):
         lanes, replicas = self.lane_count, self.replica_count
         if lanes < 1 or not 1 <= replicas <= lanes:
             raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
-        if self.span_steps < 1:
-            raise VerifyException(f"lanes that extend over {self.span_steps} steps")
+        verify_spans(self.spans, lanes)
         if len(self.windows) != len(self.inputs):
             raise VerifyException(f"{len(self.inputs)} inputs with {len(self.windows)} windows")
         expected = [self._argument_type(*pair) for pair in zip(self.inputs, self.row_windows, strict=True)]
@@ -301,7 +308,7 @@ class ComputeBatchOp(BatchOp):
     steps = opt_prop_def(ArrayAttr)
     traits = traits_def(Isolated(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
-        "`lanes` $lanes (`replicas` $replicas^)? (`cores` $cores^)? (`steps` $steps^)? (`span` $span^)? "
+        "`lanes` $lanes (`replicas` $replicas^)? (`cores` $cores^)? (`steps` $steps^)? (`spans` $spans^)? "
         "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
         "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
     )
@@ -345,8 +352,8 @@ class ComputeBatchOp(BatchOp):
 class ScheduledComputeBatchOp(BatchOp):
     """Scheduled form: the same with the core of each replica and the step of each lane.
 
-    Steps order everything on the chip: a core runs its lanes in order of their steps. A lane extends over `span` steps
-    from its own on; messages of the steps within are exchanged between its instructions.
+    Steps order everything on the chip: a core runs its lanes in order of their steps. Lane i extends over `spans[i]`
+    steps from its own on; messages of the steps within are exchanged between its instructions.
 
     ```mlir
     %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
@@ -365,7 +372,7 @@ class ScheduledComputeBatchOp(BatchOp):
     steps = prop_def(ArrayAttr)
     traits = traits_def(Isolated(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
-        "`lanes` $lanes (`replicas` $replicas^)? `cores` $cores `steps` $steps (`span` $span^)? "
+        "`lanes` $lanes (`replicas` $replicas^)? `cores` $cores `steps` $steps (`spans` $spans^)? "
         "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
         "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
     )
@@ -373,3 +380,8 @@ class ScheduledComputeBatchOp(BatchOp):
     def verify_(self) -> None:
         super().verify_()
         verify_schedule(self.cores, self.replica_count, self.steps, self.lane_count)
+
+    @property
+    def last_steps(self) -> NDArray[np.int64]:
+        """The last step of each lane."""
+        return self.steps.array.astype(np.int64) + self.lane_spans - 1

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerAttr, ShapedType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -22,6 +23,21 @@ def verify_schedule(cores: ArrayAttr, replicas: int, steps: ArrayAttr, lanes: in
             raise VerifyException(f"{name}s are {table.tensor_type}, an integer for each of {count} {owner} expected")
         if table.has_data and (table.array < 0).any():
             raise VerifyException(f"a {name} is negative")
+
+
+def lane_spans(spans: ArrayAttr | None, lanes: int) -> NDArray[np.int64]:
+    """The steps that each lane extends over; 1 if nothing is said."""
+    return np.ones(lanes, np.int64) if spans is None else spans.array.astype(np.int64)
+
+
+def verify_spans(spans: ArrayAttr | None, lanes: int) -> None:
+    """Every lane extends over at least one step."""
+    if spans is None:
+        return
+    if spans.shape != (lanes,) or spans.dtype.kind not in "iu":
+        raise VerifyException(f"spans are {spans.tensor_type}, an integer for each of {lanes} lanes expected")
+    if spans.has_data and (spans.array < 1).any():
+        raise VerifyException("a lane extends over less than one step")
 
 
 @lru_cache(KEPT)

@@ -127,7 +127,7 @@ class _Conversion:
             replicas=op.replica_count,
             cores=op.cores,
             steps=op.steps,
-            span=op.span,
+            spans=op.spans,
             inputs=[self.values[v] if v in self.values else self._constant(v, 1) for v in body.inputs],
             windows=body.windows,
             constants=[self._constant(value, columns) for value, columns in body.constants],
