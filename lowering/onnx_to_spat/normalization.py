@@ -61,13 +61,14 @@ def local_response(context: LoweringContext, op: onnx.LRNOp, feature: Feature) -
     total = _flat(builder, squares, 0, length - size + 1)
     for offset in range(1, size):
         total = add(builder, total, _flat(builder, squares, offset, length - size + 1))
-    scaled = multiply(builder, total, filled(builder, total, alpha / size))
-    root = inverse_fourth_root(builder, add(builder, scaled, filled(builder, total, bias)), bias, LARGEST_LRN_SUM)
+    # From here on by column, so that constants are those of a column.
+    sums = builder.view(total, 0, 0, padded_channels, columns, channels)
+    scaled = multiply(builder, sums, filled(builder, sums, alpha / size))
+    root = inverse_fourth_root(builder, add(builder, scaled, filled(builder, scaled, bias)), bias, LARGEST_LRN_SUM)
     power = root
     for _ in range(round(4 * beta) - 1):
         power = multiply(builder, power, root)
-    by_column = builder.view(power, 0, 0, padded_channels, columns, channels)
-    (result,) = context.emit(builder, multiply(builder, by_column, x))
+    (result,) = context.emit(builder, multiply(builder, power, x))
     order = np.concatenate([segment.channels for segment in feature.segments])
     return Feature((Segment(result, order),), feature.images, feature.height, feature.columns, feature.shape)
 

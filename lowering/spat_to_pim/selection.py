@@ -5,6 +5,8 @@ The conversion makes IR of it (`body.py`); the cost model and the guard only cou
 
 from __future__ import annotations
 
+import math
+from itertools import accumulate
 from typing import NamedTuple
 
 from ...dialects.pim import Access
@@ -82,6 +84,36 @@ class Selection(NamedTuple):
     @property
     def issues(self) -> list[Issue]:
         return [step for step in self.steps if isinstance(step, Issue)]
+
+    @property
+    def scratch_elements(self) -> int:
+        """Elements of the temporary tensors that live at the same instruction at most.
+
+        A chain of instructions runs in turns, so that its tensors live all along; what is yielded is no temporary.
+        """
+        tensor: dict[int, int] = {}  # the empty tensor that each value is a version of
+        lives: dict[int, list[int]] = {}
+        yielded: set[int] = set()
+        position = 0
+        for step in self.steps:
+            match step:
+                case Empty():
+                    tensor[step.result] = step.result
+                case Issue():
+                    position += not step.chained
+                    tensor[step.result] = tensor.get(step.dest, step.dest)
+                    for value in (step.result, *(value for value, _ in step.reads)):
+                        if (held := tensor.get(value)) is not None:
+                            lives.setdefault(held, [position, position])[1] = position
+                case Yield():
+                    yielded.update(tensor.get(value, value) for value in step.values)
+        change = [0] * (position + 2)
+        for value, (first, last) in lives.items():
+            if value not in yielded:
+                size = math.prod(self.shapes[value])
+                change[first] += size
+                change[last + 1] -= size
+        return max(accumulate(change), default=0)
 
     def written_size(self, issue: Issue) -> int:
         """Elements that one instruction writes, without those of unused array columns."""

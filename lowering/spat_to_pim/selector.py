@@ -20,8 +20,8 @@ BINARY = {"spat.vadd": "vvadd", "spat.vsub": "vvsub", "spat.vmul": "vvmul", "spa
 UNARY = {"spat.relu": "vrelu", "spat.tanh": "vtanh", "spat.sigmoid": "vsigm"}
 REDUCTION = {"add": "vvadd", "max": "vvmax"}
 
-REPEATED_CONSTANTS = 32768
-"""Elements of a batch's constants that are laid out in full, repeated over the columns, for one instruction to do."""
+BLOCK = 2048
+"""Elements that one instruction with a constant works on: over so many columns the constant is laid out repeatedly."""
 
 KEPT = 4096
 """Selections of bodies of different content that are kept."""
@@ -62,7 +62,6 @@ class _Selector:
         self._operands: dict[int, Operand] = {}
         self._written: set[int] = set()
         self._read: set[int] = set()
-        self._repeated = 0
         for argument in range(content.inputs):
             _, columns, channels = shape = content.arguments[argument]
             self._operands[argument] = Operand(self._value(shape), Access(0, 0, 0, channels), columns, channels)
@@ -196,9 +195,8 @@ class _Selector:
         right = self._operand(rhs)
         if right.length < length:
             right = self._spread(right, length)
-        elif right.columns < count and rhs in self._weights and self._repeated + count * length <= REPEATED_CONSTANTS:
-            self._repeated += count * length
-            right = self._constant(rhs, count)
+        elif right.columns < count and rhs in self._weights and left.is_contiguous and not left.chained:
+            return self._in_blocks(op, left)
         chained = left.chained and right.chained
         whole = left.is_contiguous and right.is_contiguous and right.columns == count and not chained
         repeat, size = (1, count * length) if whole else (count, length)
@@ -208,6 +206,24 @@ class _Selector:
             chained=chained,
         )  # fmt: skip
         return Operand(value, Access(step=length), count, length, chained)
+
+    def _in_blocks(self, op: TileOp, left: Operand) -> Operand:
+        """A contiguous tile with a constant column, several columns at a time."""
+        lhs, rhs = op.operands
+        count, length = left.columns, left.length
+        columns = max(1, min(count, BLOCK // length))
+        blocks, rest = divmod(count, columns)
+        constant = self._constant(rhs, columns).value, Access()
+        target, _ = self._destination(lhs, left)
+        start, step = left.access, columns * length
+        read = left.value, Access(start.row, 0, start.start, step)
+        value = self._issue(BINARY[op.name], step, blocks, [read, constant], target, Access(step=step))
+        if rest:
+            source = value if target == left.value else left.value
+            read = source, Access(start.row, 0, start.start + blocks * step)
+            at = Access(start=blocks * step)
+            value = self._issue(BINARY[op.name], rest * length, 1, [read, constant], value, at)
+        return Operand(value, Access(step=length), count, length)
 
     def _unary(self, op: TileOp) -> Operand:
         (number,) = op.operands
