@@ -41,7 +41,26 @@ def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> 
         and not (producer.is_scheduled or consumer.is_scheduled)
         and not (producer.vmm_ops and (consumer.vmm_ops or keeps_its_lanes(consumer)))
         and not (consumer.vmm_ops and keeps_its_lanes(producer))
+        and not ((producer.vmm_ops or len(producer.inputs) > 1) and _would_wait(producer, consumer, index))
     )
+
+
+def _would_wait(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> bool:
+    """Whether the products of the producer would wait for another operand of the consumer before they start.
+
+    They do not if they need that operand themselves, or something that is computed from it.
+    """
+    awaited = {value for position, value in enumerate(consumer.inputs) if position != index}
+    pending, seen = list(producer.inputs), set(producer.inputs)
+    while pending and awaited:
+        value = pending.pop()
+        awaited.discard(value)
+        owner = value.owner
+        if isinstance(owner, ComputeBatchOp):
+            new = [one for one in owner.inputs if one not in seen]
+            seen.update(new)
+            pending += new
+    return bool(awaited)
 
 
 def fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> ComputeBatchOp:
