@@ -12,9 +12,6 @@ from xdsl.ir import Operation, SSAValue
 from ...analysis.machine import Machine, Precision
 from ...dialects.location import node_name
 from ...support.diagnostics import TileError
-from ..batch_fusion import keeps_its_lanes
-from ..lane_cost import lane_cycles
-from ..target import Target
 from .batch_builder import BatchBuilder
 from .feature import Feature, Segment
 from .product import Product
@@ -53,8 +50,6 @@ class LoweringContext:
     constants: dict[SSAValue, NDArray[np.float32]] = field(default_factory=dict[SSAValue, NDArray[np.float32]])
     ops: list[Operation] = field(default_factory=list[Operation])
     demands: list[LayerDemand] = field(default_factory=list[LayerDemand])
-    vector_cycles: int = 0
-    """Work of the batches without weights that keep lanes of their own."""
 
     def feature(self, value: SSAValue) -> Feature:
         """The feature of an operand that has to be computed by the network."""
@@ -73,8 +68,6 @@ class LoweringContext:
         """Finishes a batch; its results."""
         ops, batch = builder.finish(*values)
         self.ops += ops
-        if keeps_its_lanes(batch):
-            self.vector_cycles += batch.lane_count * lane_cycles(batch, Target(self.machine, self.precision))
         return batch.outs
 
     def emit_segment(self, builder: BatchBuilder, value: SSAValue, like: Segment) -> Segment:

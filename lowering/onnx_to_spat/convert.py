@@ -31,7 +31,7 @@ MOST_ROWS = 1_000_000
 MOST_WINDOWS = 100_000_000
 """Windows of one layer, images times positions: some layers have a constant for each."""
 
-Allocate = Callable[[Sequence[LayerDemand], int], Sequence[LayerMapping]]
+Allocate = Callable[[Sequence[LayerDemand]], Sequence[LayerMapping]]
 Lower = Callable[[LoweringContext, Any], Feature | list[Feature]]
 
 
@@ -44,7 +44,7 @@ def convert_module(module: ModuleOp, machine: Machine, precision: Precision, all
     main = main_function(module)
     _check_rows(main)
     first = _sweep(main, LoweringContext(machine, precision))
-    context = _sweep(main, LoweringContext(machine, precision, allocate(first.demands, first.vector_cycles)))
+    context = _sweep(main, LoweringContext(machine, precision, allocate(first.demands)))
     body = Block([*context.ops, ReturnOp()])
     main.body.detach_block(0)
     main.body.add_block(body)
@@ -188,6 +188,8 @@ def _conv(context: LoweringContext, op: onnx.ConvOp) -> Feature:
     weights = _constant(context, op, op.w, "weights")
     bias = _constant(context, op, op.b, "bias") if op.b is not None else None
     kernel = _kernel(op, op.window(), op.y)
+    if kernel.size[0] > kernel.stride[0] and any(isinstance(s.value.owner, InputOp) for s in feature.segments):
+        feature = ew.map_feature(context, op, feature, lambda _, x: x)
     group = op.group.value.data
     if group == 1:
         return convolve(context, op, feature, weights, bias, kernel)

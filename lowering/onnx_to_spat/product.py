@@ -26,6 +26,11 @@ MOST_WINDOWS = 64
 """Windows of one product at most: more would fill arrays with zeros."""
 
 
+COLUMN_PART = 256
+"""Outputs of one column part, in layers with several rows. Rows of more channels take a core's vector unit long, and
+each has to be sent as a whole to all that read it; in parts, cores share both. Each part takes as many products."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """The geometry of a convolution; pairs are (rows, columns)."""
@@ -196,6 +201,8 @@ def products(feature: Feature, kernel: Kernel, outputs: int, machine: Machine, p
     columns = machine.array_cols_at(precision.weight_bits)
     tiles = -(-outputs // columns)
     column_parts = -(-tiles // machine.arrays_per_core)
+    if kernel.output[0] > 1:
+        column_parts = max(column_parts, -(-outputs // COLUMN_PART))
     found = [Product(feature, kernel, outputs, 1, column_parts, machine, precision)]
     if kernel.dilation[1] == 1 and column_parts == 1:
         for windows in range(2, min(kernel.output[1], MOST_WINDOWS) + 1):

@@ -26,7 +26,7 @@ from .product import Kernel, Piece, Product, products
 
 Weights = NDArray[np.float32]
 
-SUM_FAN_IN = 8
+SUM_FAN_IN = 4
 """Parts whose results one batch adds."""
 
 
