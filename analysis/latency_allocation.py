@@ -1,120 +1,221 @@
-"""How many replicas each layer gets and over how many cores each spreads, for the least latency of one sample.
+"""How many replicas each layer with weights gets and how each is laid over cores, for the least latency of one sample.
 
-In a pipeline of layers, a sample takes about as long as the busiest layer works, plus, layer after layer, the time from
-the last row of the input to the last row of the output. The rows that read the last row of the input, the *tail* of a
-layer, can only come then: one for a pointwise layer, two for a 3x3 convolution. Replicas relieve a busy layer;
-spreading a replica over more cores also makes its rows come sooner. Cores are dealt one step at a time to the layer and
-the step that lower
+Cores hold several layers, which are busy at different times, so that what layers share is the chip's time and its
+arrays. Were all cores always busy, a sample would take the work of all layers divided by the cores; and however many
+cores there are, it has to pass through one layer after the other. The time of a sample is taken to be
 
-    J = (sum over layers of busy ^ p) ^ (1 / p) + sum over layers of ceil(tail / replicas) row_cycles
+    sum over layers of  work / (BUSY x cores) + latency of a row,
 
-most per core. The p-norm (p = 8) stands for the maximum: it also rewards relieving a layer that is only nearly the
-busiest. When no step is left, single layers exchange what they have, and what is free, for something better.
+which each layer can minimise by itself: more parts of a replica make its rows come sooner, but each part has messages
+to handle and sums to be added. If the arrays do not suffice, a layer also pays for the arrays that it takes, the lowest
+price at which one replica of each fits.
+
+The arrays that are left go to replicas, so that no layer holds up the others: the next one always to the layer where
+it lowers
+
+    sum over layers of  (cycles of its busiest core) ^ SHARPNESS
+
+most per array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
+BUSY = 0.5
+"""The share of the chip's time that a sample makes use of, measured on schedules of convolutional networks."""
 
-from .replication import Choice, Layer
+SHARPNESS = 1.5
+"""Between 1, as if layers ran one after the other, and infinity, as if all ran at the same time."""
 
-SHARPNESS = 8
+FILL = (0.8, 0.9, 0.97, 1.0)
+"""Shares of the arrays to try, in this order. Where groups of arrays are large, not all of a full chip can be used."""
 
-Step: TypeAlias = "tuple[int, Choice]"
-"""A layer and what it gets instead."""
-
-Candidates: TypeAlias = "Callable[[Layer, Choice, int], Iterator[Choice]]"
-"""What a layer could get instead, with so many cores free."""
+PRICES = (0.0, *(float(1 << power) for power in range(24)))
+"""Cycles that an array may cost, ascending."""
 
 
-def allocate_for_latency(layers: Sequence[Layer], tails: Sequence[int], cores: int) -> list[Choice] | None:
-    """What each layer gets when no two share a core; None if there are fewer cores than that takes.
+@dataclass(frozen=True)
+class Option:
+    """One way to lay a replica of a layer on cores."""
 
-    ``tails`` are the rows of each layer that read the last row of its input.
-    """
-    choices = [Choice(1, 0) for _ in layers]
-    free = cores - sum(layer.cores(choice) for layer, choice in zip(layers, choices, strict=True))
-    if free < 0:
-        return None
-    while True:
-        step = _best_step(layers, tails, choices, free, _steps)
-        step = step or _best_step(layers, tails, choices, free, _exchanges)
-        if step is None:
+    parts: int
+    """Cores that a replica takes."""
+    part_arrays: int
+    """Arrays of the largest part."""
+    row_cycles: int
+    """That one row keeps the busiest of these cores busy, with its messages."""
+    work_cycles: int
+    """Of one row on all cores."""
+    latency_cycles: int
+    """From the input of a row until it is where the next layer reads it."""
+
+    @property
+    def arrays(self) -> int:
+        return self.parts * self.part_arrays
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer with weights."""
+
+    name: str
+    rows: int
+    """Rows that replicas can share."""
+    options: tuple[Option, ...]
+
+
+class Choice(NamedTuple):
+    """What one layer gets."""
+
+    replicas: int
+    option: int
+
+
+class InfeasibleError(Exception):
+    """One copy of the weights does not fit: ``needs`` are (layer, arrays), greatest first."""
+
+    def __init__(self, layers: Sequence[Layer], cores: int, arrays_per_core: int) -> None:
+        least = [(layer.name, min(option.arrays for option in layer.options)) for layer in layers]
+        self.needs = sorted(least, key=lambda need: -need[1])
+        self.arrays_needed = sum(arrays for _, arrays in least)
+        available = cores * arrays_per_core
+        reason = (
+            "" if self.arrays_needed > available else ", and no way was found to pack the parts of layers into cores"
+        )
+        top = ", ".join(f"{name} {arrays}" for name, arrays in self.needs[:5])
+        super().__init__(
+            f"the layers need {self.arrays_needed} arrays, the machine has {available} "
+            f"({cores} cores of {arrays_per_core}){reason}; most need: {top}"
+        )
+
+
+def allocate_for_latency(layers: Sequence[Layer], cores: int, arrays_per_core: int) -> list[Choice]:
+    """What each layer gets. Raises InfeasibleError if one replica of each is not found to fit."""
+    for share in FILL:
+        budget = int(share * cores * arrays_per_core)
+        options = _options(layers, cores, arrays_per_core, budget)
+        if options is None:
+            continue
+        choices = _replicate(layers, options, cores, budget)
+        if fits(layers, choices, cores, arrays_per_core):
             return choices
-        index, choice = step
-        free -= layers[index].cores(choice) - layers[index].cores(choices[index])
-        choices[index] = choice
+        single = [Choice(1, option) for option in options]
+        if fits(layers, single, cores, arrays_per_core):
+            return _replicate_while_fits(layers, single, cores, arrays_per_core, budget)
+    raise InfeasibleError(layers, cores, arrays_per_core)
 
 
-def validate_choices(layers: Sequence[Layer], choices: Sequence[Choice], cores: int) -> list[str]:
+def fits(layers: Sequence[Layer], choices: Sequence[Choice], cores: int, arrays_per_core: int) -> bool:
+    """Whether all parts are packed into cores, the largest first, each into the fullest core that has room for it."""
+    sizes: dict[int, int] = {}
+    for layer, choice in zip(layers, choices, strict=True):
+        option = layer.options[choice.option]
+        sizes[option.part_arrays] = sizes.get(option.part_arrays, 0) + choice.replicas * option.parts
+    free = [cores if room == arrays_per_core else 0 for room in range(arrays_per_core + 1)]
+    for size in sorted(sizes, reverse=True):
+        left = sizes[size]
+        for room in range(size, arrays_per_core + 1):
+            taken = min(free[room] * (room // size), left)
+            whole, rest = divmod(taken, room // size)
+            free[room] -= whole + (rest > 0)
+            free[room - room // size * size] += whole
+            if rest:
+                free[room - rest * size] += 1
+            left -= taken
+        if left:
+            return False
+    return True
+
+
+def validate_choices(layers: Sequence[Layer], choices: Sequence[Choice], cores: int, arrays_per_core: int) -> list[str]:
     """Lists what is wrong with an allocation, in words. Shares nothing with the planner."""
     found: list[str] = []
     used = 0
     for layer, choice in zip(layers, choices, strict=True):
         if not 1 <= choice.replicas <= layer.rows:
             found.append(f"{layer.name} has {choice.replicas} replicas for {layer.rows} rows")
-        if not 0 <= choice.spread < len(layer.spreads):
-            found.append(f"{layer.name} has spread {choice.spread} of {len(layer.spreads)}")
-        else:
-            used += choice.replicas * layer.spreads[choice.spread].parts
-    if used > cores:
-        found.append(f"{used} cores are dealt of {cores}")
+        if not 0 <= choice.option < len(layer.options):
+            found.append(f"{layer.name} has option {choice.option} of {len(layer.options)}")
+            continue
+        option = layer.options[choice.option]
+        if option.part_arrays > arrays_per_core:
+            found.append(f"{layer.name} has parts of {option.part_arrays} arrays")
+        used += choice.replicas * option.parts * option.part_arrays
+    if used > cores * arrays_per_core:
+        found.append(f"{used} arrays are dealt of {cores * arrays_per_core}")
     return found
 
 
-def estimated_latency(layers: Sequence[Layer], tails: Sequence[int], choices: Sequence[Choice]) -> float:
-    """J of the docstring, in cycles."""
-    busy = np.array([layer.cycles(choice) for layer, choice in zip(layers, choices, strict=True)], np.float64)
-    return _norm(busy) + float(sum(map(_tail_cycles, layers, tails, choices)))
+def _options(layers: Sequence[Layer], cores: int, arrays_per_core: int, budget: int) -> list[int] | None:
+    """The option of each layer at the lowest price at which one replica of each is within the budget; or None."""
+    usable = [
+        [index for index, option in enumerate(layer.options) if option.part_arrays <= arrays_per_core]
+        for layer in layers
+    ]
+    if not all(usable):
+        return None
+    for price in PRICES:
+        options = [_cheapest(*pair, cores, price) for pair in zip(layers, usable, strict=True)]
+        if sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True)) <= budget:
+            return options
+    return None
 
 
-def _tail_cycles(layer: Layer, tail: int, choice: Choice) -> int:
-    return -(-min(tail, layer.rows) // choice.replicas) * layer.spreads[choice.spread].row_cycles
+def _cheapest(layer: Layer, usable: Sequence[int], cores: int, price: float) -> int:
+    def cost(index: int) -> float:
+        option = layer.options[index]
+        return layer.rows * option.work_cycles / (BUSY * cores) + option.latency_cycles + price * option.arrays
+
+    return min(usable, key=cost)
 
 
-def _best_step(
-    layers: Sequence[Layer], tails: Sequence[int], choices: Sequence[Choice], free: int, candidates: Candidates
-) -> Step | None:
-    """The step that lowers J most per core that it adds; on equal gain, the first layer's. None if no step does."""
-    busy = np.array([layer.cycles(choice) for layer, choice in zip(layers, choices, strict=True)], np.float64)
-    now = _norm(busy)
-    best: Step | None = None
-    best_gain = 1e-9 * now
-    for index, (layer, tail, choice) in enumerate(zip(layers, tails, choices, strict=True)):
-        for candidate in candidates(layer, choice, free):
-            added = layer.cores(candidate) - layer.cores(choice)
-            changed = busy.copy()
-            changed[index] = layer.cycles(candidate)
-            sooner = _tail_cycles(layer, tail, choice) - _tail_cycles(layer, tail, candidate)
-            gain = (now - _norm(changed) + sooner) / max(added, 1)
-            if gain > best_gain * (1 + 1e-9):
-                best, best_gain = (index, candidate), gain
-    return best
+def _replicate(layers: Sequence[Layer], options: Sequence[int], cores: int, budget: int) -> list[Choice]:
+    """Deals the rest of the budget."""
+    choices = [Choice(1, option) for option in options]
+    left = budget - sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True))
+    while True:
+        best, best_gain = -1, 0.0
+        for index, (layer, choice) in enumerate(zip(layers, choices, strict=True)):
+            more = _next(layer, choice, cores)
+            added = (more.replicas - choice.replicas) * layer.options[choice.option].arrays
+            if more != choice and added <= left:
+                gain = (_busiest(layer, choice) ** SHARPNESS - _busiest(layer, more) ** SHARPNESS) / added
+                if gain > best_gain:
+                    best, best_gain = index, gain
+        if best < 0:
+            return choices
+        layer, choice = layers[best], choices[best]
+        choices[best] = _next(layer, choice, cores)
+        left -= (choices[best].replicas - choice.replicas) * layer.options[choice.option].arrays
 
 
-def _steps(layer: Layer, choice: Choice, free: int) -> Iterator[Choice]:
-    """More replicas, as many as it takes to lower the rows of the slowest; or any larger spread."""
+def _replicate_while_fits(
+    layers: Sequence[Layer], single: list[Choice], cores: int, arrays_per_core: int, budget: int
+) -> list[Choice]:
+    """Deals as much of the budget as can still be packed, by bisection; at worst one replica of each layer."""
+    options = [choice.option for choice in single]
+    low = sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True))
+    found = single
+    while budget - low > cores:
+        middle = (low + budget) // 2
+        choices = _replicate(layers, options, cores, middle)
+        if fits(layers, choices, cores, arrays_per_core):
+            found, low = choices, middle
+        else:
+            budget = middle
+    return found
+
+
+def _next(layer: Layer, choice: Choice, cores: int) -> Choice:
+    """With as many more replicas as it takes to leave the busiest with one row less; as it is if there are no more."""
     rows = -(-layer.rows // choice.replicas)
-    grown = [Choice(choice.replicas, spread) for spread in range(choice.spread + 1, len(layer.spreads))]
-    if rows > 1:
-        grown.insert(0, Choice(-(-layer.rows // (rows - 1)), choice.spread))
-    yield from (one for one in grown if layer.cores(one) - layer.cores(choice) <= free)
+    replicas = -(-layer.rows // (rows - 1)) if rows > 1 else choice.replicas
+    return choice._replace(replicas=replicas) if replicas * layer.options[choice.option].parts <= cores else choice
 
 
-def _exchanges(layer: Layer, choice: Choice, free: int) -> Iterator[Choice]:
-    """Every choice that the layer's own cores and the free ones allow."""
-    budget = layer.cores(choice) + free
-    for spread, one in enumerate(layer.spreads):
-        most = min(layer.rows, budget // one.parts)
-        # Of the replicas that leave the slowest with equally many rows, the fewest.
-        for replicas in sorted({-(-layer.rows // -(-layer.rows // count)) for count in range(1, most + 1)}):
-            if (replicas, spread) != choice:
-                yield Choice(replicas, spread)
-
-
-def _norm(busy: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
-    peak = float(busy.max(initial=0))
-    return peak * float(((busy / peak) ** SHARPNESS).sum()) ** (1 / SHARPNESS) if peak else 0.0
+def _busiest(layer: Layer, choice: Choice) -> float:
+    """Cycles that a sample keeps the layer's busiest core busy."""
+    return float(-(-layer.rows // choice.replicas) * layer.options[choice.option].row_cycles)

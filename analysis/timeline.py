@@ -1,10 +1,10 @@
 """When each lane runs: list scheduling by events, with the machine's transfers in the times.
 
-A core that is free starts, of the lanes whose rows are there, the one that a demand-driven evaluation would compute
-first (:mod:`.wavefront`). A row is sent right after the lane that computes it, to one core after the other: sending
-occupies the sender, receiving the receiver, as blocking `send` and `recv` do; a receiver in the middle of a lane is
-held up. Rows of the network's inputs are loaded by the lane that reads them first on its core, through the one port of
-global memory.
+A core that is free starts, of the lanes whose rows are there, the most urgent one (:mod:`.lane_rank`). A row is sent
+right after the lane that computes it, to one core after the other: sending occupies the sender, receiving the receiver,
+as blocking `send` and `recv` do, and the next message waits until the row has left the network; a receiver in the
+middle of a lane is held up. Rows of the network's inputs are loaded by the lane that reads them first on its core,
+through the one port of global memory.
 
 Times are those of the schedule, in cycles: the program need not keep them, only their order. ``lead`` bounds how many
 rows a batch may run ahead of its slowest reader, and so how many rows anyone has to hold. It yields where it would stop
@@ -22,7 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .wavefront import LaneBatch, lane_steps
+from .lane_rank import RankedBatch, urgency_order
+from .wavefront import LaneBatch
 from .window import OUTSIDE
 
 Ints = NDArray[np.int64]
@@ -45,6 +46,10 @@ class TransferCosts:
     """How long the sender is occupied when the receiver waits already."""
     receive: CostTable
     """How long the receiver is occupied, until the row is there."""
+    flight: CostTable
+    """How long the row is on the network, behind the send; until then nothing else leaves the sender."""
+    usual_cycles: int
+    """From the start of the send until the row is there, at the distance that is usual."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +59,19 @@ class TimedBatch:
     batch: LaneBatch
     cores: Ints
     """[lanes]"""
+    replicas: int
+    """Lane i is on the core of replica `i mod replicas`."""
     cycles: int
     """Of one lane, without transfers."""
     transfer: TransferCosts
     """Of a row of its result."""
     load_cycles: tuple[int, ...] = field(default=())
     """Of one row of each input; only those of the network's inputs count."""
+
+    @property
+    def ranked(self) -> RankedBatch:
+        """The batch as the ranks see it."""
+        return RankedBatch(self.batch, self.replicas, self.cycles, self.transfer.usual_cycles)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +80,8 @@ class Timeline:
 
     start: list[Ints]
     """[batches][lanes] first cycle of each lane's own work, after its loads."""
+    finish: list[Ints]
+    """[batches][lanes] first cycle after each lane: later than its work takes by the messages that interrupt it."""
     makespan: int
 
 
@@ -80,20 +94,22 @@ def validate_timeline(batches: Sequence[TimedBatch], timeline: Timeline) -> list
     """Lists what is wrong with a schedule, in words: a lane before its operands, two lanes at once on a core."""
     problems: list[str] = []
     for index, timed in enumerate(batches):
+        if (timeline.finish[index] - timeline.start[index] < timed.cycles).any():
+            problems.append(f"a lane of batch {index} takes less than {timed.cycles} cycles")
         for read in timed.batch.reads:
             if read.producer is None:
                 continue
             producer = batches[read.producer]
             for lane, rows in enumerate(read.window.rows_of(np.arange(timed.batch.lanes))):
                 for row in rows[rows != OUTSIDE]:
-                    ready = timeline.start[read.producer][row] + producer.cycles
+                    ready = timeline.finish[read.producer][row]
                     local = producer.cores[row] == timed.cores[lane]
                     if timeline.start[index][lane] < ready + (not local):
                         problems.append(f"lane {lane} of batch {index} starts before row {row} of {read.producer}")
     spans = sorted(
-        (int(core), int(start), int(start) + timed.cycles)
-        for timed, starts in zip(batches, timeline.start, strict=True)
-        for core, start in zip(timed.cores, starts, strict=True)
+        (int(core), int(start), int(finish))
+        for timed, starts, finishes in zip(batches, timeline.start, timeline.finish, strict=True)
+        for core, start, finish in zip(timed.cores, starts, finishes, strict=True)
     )
     for (core, _, end), (other, start, _) in pairwise(spans):
         if core == other and start < end:
@@ -114,7 +130,7 @@ class _Simulation:
         self._lead = lead
         self._first = [0, *np.cumsum(counts).tolist()]
         self._batch_of: list[int] = np.repeat(np.arange(len(batches)), counts).tolist()
-        self._rank = _joined(lane_steps([timed.batch for timed in batches]))
+        self._rank = _joined(urgency_order([timed.ranked for timed in batches]))
         self._core = _joined([timed.cores for timed in batches])
         self._targets = _targets(batches)
         self._readers, self._missing = _dependencies(batches, self._first)
@@ -124,10 +140,15 @@ class _Simulation:
         self._held: dict[int, int] = {}
         self._ready_at = [0] * self._first[-1]
         self._start = [-1] * self._first[-1]
+        self._finish = [-1] * self._first[-1]
         self._waiting: list[list[tuple[int, int]]] = [[] for _ in range(core_count)]
         self._free_at = [0] * core_count
         self._running = [False] * core_count
         self._held_up = [0] * core_count
+        self._linked = [0] * core_count
+        """Until when each core is sending or receiving."""
+        self._switch = [0] * core_count
+        """Until when what each core has sent is on the network."""
         self._port = 0
         self._loaded: set[tuple[int, int, int]] = set()
         self._events: list[tuple[int, int, int, int]] = []
@@ -146,12 +167,13 @@ class _Simulation:
                 self._dispatch(what, time)
             else:
                 self._end(what, time)
-        starts = np.array(self._start, np.int64)
-        assert (starts >= 0).all(), "a lane was never scheduled"
-        return Timeline(np.split(starts, self._first[1:-1]), max(self._free_at, default=0))
+        start, finish = np.array(self._start, np.int64), np.array(self._finish, np.int64)
+        assert (finish >= 0).all(), "a lane was never scheduled"
+        split = self._first[1:-1]
+        return Timeline(np.split(start, split), np.split(finish, split), max(self._free_at, default=0))
 
     def _push(self, time: int, kind: int, what: int) -> None:
-        # At equal times, ends and readiness go by the order of a demand-driven evaluation, then come cores.
+        # At equal times, ends and readiness go by urgency, then come cores.
         heappush(self._events, (time, len(self._rank) + what if kind == FREE else self._rank[what], kind, what))
 
     def _make_ready(self, lane: int, time: int) -> None:
@@ -190,20 +212,31 @@ class _Simulation:
             self._held_up[core] = 0
             return
         self._running[core] = False
+        self._finish[lane] = time
         self._finish_reads(lane, time)
         self._arrive(lane, core, time)
-        costs = self._batches[self._batch_of[lane]].transfer
-        sent = time
-        for target in self._targets[lane]:
-            received = sent + int(costs.receive[core, target])
-            if self._running[target]:
-                self._held_up[target] += int(costs.receive[core, target])
-            else:
-                self._free_at[target] = max(self._free_at[target], received)
-            self._arrive(lane, target, received)
-            sent += int(costs.send[core, target])
-        self._free_at[core] = max(self._free_at[core], sent)
+        self._free_at[core] = max(self._free_at[core], self._send(lane, core, time))
         self._push(self._free_at[core], FREE, core)
+
+    def _send(self, lane: int, core: int, time: int) -> int:
+        """Sends the row of ``lane`` to one core after the other; the time at which the last message has left.
+
+        A receiver that is in the middle of another message keeps the sender waiting.
+        """
+        costs = self._batches[self._batch_of[lane]].transfer
+        for target in self._targets[lane]:
+            begin = max(time, self._linked[target], self._switch[core], self._switch[target])
+            receive = int(costs.receive[core, target])
+            self._linked[target] = begin + receive
+            if self._running[target]:
+                self._held_up[target] += receive
+            else:
+                self._free_at[target] = max(self._free_at[target], begin + receive)
+            self._arrive(lane, target, begin + receive)
+            time = begin + int(costs.send[core, target])
+            self._switch[core] = time + int(costs.flight[core, target])
+        self._linked[core] = max(self._linked[core], time)
+        return time
 
     def _arrive(self, row: int, core: int, time: int) -> None:
         """The row of lane ``row`` is on ``core``: lanes there may have all they need."""

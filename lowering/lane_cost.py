@@ -76,10 +76,10 @@ class BatchCost:
     """Of one lane, without its communication."""
     arrays: int
     """Of one replica."""
-    working_bytes: int
-    """An estimate for the temporary tiles and rows of zeros of a replica, and its constants."""
-    window_bytes: int
-    """Of the windows that a lane reads, with room to receive the next rows."""
+    scratch_bytes: int
+    """Of the temporary tiles of a lane: the most that live at one of its instructions."""
+    constant_bytes: int
+    """Of the constants of a replica."""
 
 
 class BatchCosts:
@@ -96,18 +96,13 @@ class BatchCosts:
 
     def _cost(self, batch: BatchOp) -> BatchCost:
         target, selection = self.target, select(body_content(batch))
-        rows = [shape_of(out)[1:] for out in batch.outs]
         constants = [(held.columns, held.channels) for held in selection.constants]
         stacks = [shape_of(batch.weights[pick.argument]) for pick in selection.picks]
-        windows = [
-            (min(window.rows + 2, shape_of(value)[0]), *shape_of(argument)[1:])
-            for value, window, argument in zip(batch.inputs, batch.row_windows, batch.input_arguments, strict=True)
-        ]
         return BatchCost(
             max(1, selection_cycles(selection, target)),
             batch_arrays(batch, target),
-            target.element_bytes * (3 * _elements(rows) + _elements(constants) + _elements(stacks)),
-            target.element_bytes * _elements(windows),
+            target.element_bytes * selection.scratch_elements,
+            target.element_bytes * (_elements(constants) + _elements(stacks)),
         )
 
 

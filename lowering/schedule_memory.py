@@ -7,27 +7,48 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.message_times import most_at_once, residences
+from ..analysis.message_times import residences
 from ..analysis.timeline import TimedBatch, Timeline
 from ..analysis.window import RowWindow
 from ..dialects.spat import BatchOp, shape_of
 from .lane_cost import BatchCosts
+from .target import Target
 
 Ints = NDArray[np.int64]
 
 
 def estimated_peaks(batches: Sequence[BatchOp], timed: list[TimedBatch], timeline: Timeline, costs: BatchCosts) -> Ints:
-    """[cores] bytes: as if every ring of rows, temporary tile and constant of a core were there all the time."""
+    """[cores] bytes at the moment when most is held: rings of rows while any of their rows is, the constants, and room
+    for the temporary tiles of the lane that needs most."""
     target = costs.target
-    peaks = np.zeros(target.machine.core_count, np.int64)
+    scratch = np.zeros(target.machine.core_count, np.int64)
+    constants = np.zeros(target.machine.core_count, np.int64)
+    rings: list[Ints] = [np.zeros((0, 4), np.int64)]
     for op, one, held in zip(batches, timed, residences(timed, timeline), strict=True):
-        peaks[np.unique(one.cores)] += costs.of(op).working_bytes
-        pads = max((w.pad_left + w.pad_right for w in _windows_on(op)), default=0)
-        _, columns, channels = shape_of(op.outs[0])
-        slot = (columns + pads) * channels * target.element_bytes
-        for core in np.unique(held.core).tolist():
-            mine = held.core == core
-            peaks[core] += most_at_once(held.first[mine], held.last[mine]) * slot
+        cost = costs.of(op)
+        cores = np.unique(one.cores)
+        scratch[cores] = np.maximum(scratch[cores], cost.scratch_bytes)
+        constants[cores] += cost.constant_bytes
+        rings.append(held.rings() * np.array([1, 1, 1, slot_bytes(op, target)]))
+    return scratch + constants + _most_held(np.concatenate(rings), target.machine.core_count)
+
+
+def slot_bytes(batch: BatchOp, target: Target) -> int:
+    """Bytes of a row of the batch's result in a ring, with the columns of zeros beside it."""
+    pads = max((window.pad_left + window.pad_right for window in _windows_on(batch)), default=0)
+    _, columns, channels = shape_of(batch.outs[0])
+    return (columns + pads) * channels * target.element_bytes
+
+
+def _most_held(rings: Ints, core_count: int) -> Ints:
+    """[cores] the most bytes that the rings of a core hold at once."""
+    core = np.concatenate((rings[:, 0], rings[:, 0]))
+    time = np.concatenate((rings[:, 1], rings[:, 2] + 1))
+    change = np.concatenate((rings[:, 3], -rings[:, 3]))
+    order = np.lexsort((change, time, core))
+    total = np.cumsum(change[order])  # is zero again behind the last ring of each core
+    peaks = np.zeros(core_count, np.int64)
+    np.maximum.at(peaks, core[order], total)
     return peaks
 
 

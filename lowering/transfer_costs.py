@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ..analysis.timeline import TransferCosts
+from ..analysis.machine import Machine
+from ..analysis.timeline import CostTable, TransferCosts
 from ..dialects.spat import shape_of
 from .target import Target
 
@@ -22,11 +23,18 @@ def row_bytes(value: SSAValue, target: Target) -> int:
     return int(np.prod(shape_of(value)[1:], dtype=np.int64)) * target.element_bytes
 
 
+USUAL_HOPS = 4
+"""Hops between cores that exchange rows, before they have places."""
+
+
 class TransferModel:
     """Costs of rows by their size, computed once for each size."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, uniform: bool = False) -> None:
+        """With ``uniform``, all cores are as far from each other as they usually are once they have places."""
         self._target = target
+        self._uniform = uniform
+        self._usual = usual_pair(target.machine)
         self.costs = cache(self._costs)
 
     def of(self, value: SSAValue) -> TransferCosts:
@@ -39,10 +47,35 @@ class TransferModel:
 
     def _costs(self, size_bytes: int) -> TransferCosts:
         machine = self._target.machine
-        return TransferCosts(
-            _Table(lambda source, target: machine.send_cycles(source, target, size_bytes), machine.core_count),
-            _Table(lambda source, target: machine.recv_cycles(source, target, size_bytes), machine.core_count),
-        )
+
+        def send(source: Any, target: Any) -> Ints:
+            return machine.send_cycles(source, target, size_bytes)
+
+        def receive(source: Any, target: Any) -> Ints:
+            return machine.recv_cycles(source, target, size_bytes)
+
+        def flight(source: Any, target: Any) -> Ints:
+            return np.ceil(machine.flight_ns(source, target, size_bytes) / machine.period_ns).astype(np.int64)
+
+        def table(cost: Callable[[Any, Any], Ints]) -> CostTable:
+            return _Same(int(cost(*self._usual))) if self._uniform else _Table(cost, machine.core_count)
+
+        return TransferCosts(table(send), table(receive), table(flight), int(receive(*self._usual)))
+
+
+def usual_pair(machine: Machine) -> tuple[int, int]:
+    """Two cores at the usual distance, or as near to it as there are."""
+    return 0, int(np.abs(machine.hops[0, : machine.core_count] - USUAL_HOPS).argmin())
+
+
+class _Same:
+    """A table with one number everywhere."""
+
+    def __init__(self, cycles: int) -> None:
+        self._cycles = cycles
+
+    def __getitem__(self, pair: tuple[Any, Any], /) -> Any:
+        return self._cycles if isinstance(pair[0], int) else np.full(np.shape(pair[0]), self._cycles)
 
 
 class _Table:

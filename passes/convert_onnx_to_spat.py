@@ -116,7 +116,7 @@ class ConvertOnnxToSpatPass(ModulePass):
         precision = Precision(self.weight_bits, self.activation_bits, self.activation_bits)
         target = set_target(op, self.machine, precision)
 
-        def allocate(demands: Sequence[LayerDemand], vector_cycles: int) -> Sequence[LayerMapping]:
-            return allocate_layers(demands, vector_cycles, target.machine, precision, self.replicate)
+        def allocate(demands: Sequence[LayerDemand]) -> Sequence[LayerMapping]:
+            return allocate_layers(demands, target.machine, precision, self.replicate)
 
         convert_module(op, target.machine, precision, allocate)

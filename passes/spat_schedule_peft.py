@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..analysis.contract import Contract, changes_meaning, decided_here, may_trade, no_longer_known
-from ..analysis.peft import InfeasibleError
+from ..analysis.core_packing import NoRoomError
 from ..analysis.proxies import Level
 from ..analysis.timeline import UNBOUNDED, TimedBatch, Timeline, schedule_lanes
 from ..analysis.yardsticks import replicas_apart, replicas_as_cores, replicas_on_cores, schedule_on_cores
@@ -19,9 +19,11 @@ from ..dialects.location import node_name
 from ..dialects.spat import ComputeBatchOp
 from ..dialects.tile import ArrayAttr
 from ..lowering.lane_cost import BatchCosts, batch_arrays
-from ..lowering.lane_tasks import place_on_mesh, place_replicas, spread_vector_batches, timed_batches
+from ..lowering.lane_tasks import spread_vector_batches, timed_batches
+from ..lowering.replica_placement import place_on_mesh, place_replicas
 from ..lowering.schedule_memory import estimated_peaks
 from ..lowering.target import Target, target_of
+from ..lowering.transfer_costs import TransferModel
 from ..support.diagnostics import TileError
 from .statistics import record_statistic
 
@@ -31,11 +33,12 @@ LEADS = (UNBOUNDED, 64, 32, 16, 8, 4, 2, 1)
 
 @dataclass(frozen=True)
 class SpatSchedulePeftPass(ModulePass):
-    """Schedules with PEFT: the replicas of a batch are its classes, runs of lanes its tasks.
+    """Schedules with PEFT: the replicas of a batch are the classes of its lanes.
 
-    Weight residency makes the cores differ: once a replica's first lanes are placed, its weights stand there, and no
-    other core can run its lanes. Cores are chosen by least earliest finish time plus optimistic cost. Lanes are then
-    ordered as a wavefront: as late as their consumers allow, so that layers run in a pipeline and buffers stay short.
+    Weight residency makes cores differ: all lanes of a replica run where its weights are. Its core is the one where
+    they finish earliest, given at what times the core is busy already; on equal cores the optimistic cost is the same
+    everywhere. Lanes then run in order of their ranks, the longest way to the end, in which lanes of a replica follow
+    one another.
     """
 
     name = "spat-schedule-peft"
@@ -78,8 +81,6 @@ class SpatSchedulePeftPass(ModulePass):
         levels=((Level.GRAPH, Level.SCHEDULED),),
     )
 
-    runs_per_replica: int = 32
-    """Tasks that the lanes of one replica are grouped into, at most."""
     lead: int = 0
     """Rows that a batch may be ahead of its slowest reader; 0 for as many as memory allows."""
 
@@ -91,9 +92,8 @@ class SpatSchedulePeftPass(ModulePass):
         return Contract({**self.contract.clauses, **clauses}, self.contract.levels)
 
     def __post_init__(self) -> None:
-        for name, value, least in (("runs-per-replica", self.runs_per_replica, 1), ("lead", self.lead, 0)):
-            if value < least:
-                raise ValueError(f"{name} is {value}, at least {least} expected")
+        if self.lead < 0:
+            raise ValueError(f"lead is {self.lead}, at least 0 expected")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
@@ -103,17 +103,17 @@ class SpatSchedulePeftPass(ModulePass):
         costs = BatchCosts(target)
         spread_vector_batches(batches, costs)
         try:
-            cores = place_replicas(batches, costs, self.runs_per_replica)
-            cores = place_on_mesh(batches, cores, target)
-        except InfeasibleError as error:
+            cores = place_replicas(batches, costs)
+        except NoRoomError as error:
             raise _too_small(batches, target) from error
-        timed = timed_batches(batches, cores, costs)
+        cores = place_on_mesh(batches, cores, target)
+        timed = timed_batches(batches, cores, costs, TransferModel(target))
         timeline = self._timeline(batches, timed, costs)
         record_statistic("makespan cycles", timeline.makespan)
-        for batch, batch_cores, lanes, start in zip(batches, cores, timed, timeline.start, strict=True):
+        for batch, batch_cores, start, finish in zip(batches, cores, timeline.start, timeline.finish, strict=True):
             batch.properties["cores"] = ArrayAttr.get(batch_cores.astype(np.int32))
             batch.properties["steps"] = ArrayAttr.get(start)
-            batch.properties["span"] = IntegerAttr(lanes.cycles, i64)
+            batch.properties["spans"] = ArrayAttr.get(finish - start)
 
     def _timeline(self, batches: list[ComputeBatchOp], timed: list[TimedBatch], costs: BatchCosts) -> Timeline:
         """The schedule with the given lead, or with the longest that seems to fit the local memories."""

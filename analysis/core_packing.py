@@ -1,0 +1,97 @@
+"""Which core each replica of each batch lives on, when cores are shared by layers that are busy at different times.
+
+A *group* is one replica of one batch: its weights are on one core for good. Given is when each group would be busy, and
+what memory it would hold, if it had a core of its own. Groups that are busy at the same times would wait for each other
+on one core; the cycles that a group would collide with what is on a core already,
+
+    sum over periods of busy[core, period] x busy[group, period],
+
+are what its earliest finish there loses. Groups with much work choose first, each the core where it loses least, among
+those with room for its arrays and, if there are any, for its memory. On equal cores PEFT's optimistic cost is the same
+everywhere (Arabnejad and Barbosa 2014, equation 3), so that this earliest finish is all there is to choose by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+LARGE = 1 / 4
+"""Share of a core's arrays from which a group chooses before all smaller ones: it finds no room later."""
+
+LOAD_WEIGHT = 0.05
+"""What a cycle of a core's load counts, whenever it is, against a cycle of collision."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """n groups over t periods of time."""
+
+    busy: Floats
+    """[n, t] the share of each period for which the group is busy."""
+    memory: Floats
+    """[n, t] bytes that it holds."""
+    scratch: Ints
+    """[n] bytes that it needs while it is busy; groups on one core share them."""
+    arrays: Ints
+    """[n]"""
+    batch: Ints
+    """[n] of which batch it is a replica: replicas of one batch are to run at the same time, so on different cores."""
+
+
+class NoRoomError(Exception):
+    """A group fits no core any more."""
+
+    def __init__(self, group: int) -> None:
+        self.group = group
+        super().__init__(f"group {group} fits no core")
+
+
+def pack_groups(groups: Groups, cores: int, arrays_per_core: int, memory_per_core: float) -> Ints:
+    """The core of each group [n]. Raises NoRoomError if the arrays do not fit; memory is exceeded if need be."""
+    work = groups.busy.sum(axis=1)
+    large = np.where(groups.arrays > LARGE * arrays_per_core, groups.arrays, 0)
+    try:
+        return _pack(groups, np.lexsort((-work, -large)), cores, arrays_per_core, memory_per_core)
+    except NoRoomError:
+        return _pack(groups, np.lexsort((-work, -groups.arrays)), cores, arrays_per_core, memory_per_core)
+
+
+def validate_packing(groups: Groups, core: Ints, cores: int, arrays_per_core: int) -> list[str]:
+    """Lists what is wrong with the cores of the groups, in words. Shares nothing with the planner."""
+    found = [f"group {group} is on core {home} of {cores}" for group, home in enumerate(core) if not 0 <= home < cores]
+    for home in range(cores):
+        used = sum(int(groups.arrays[group]) for group in range(len(core)) if core[group] == home)
+        if used > arrays_per_core:
+            found.append(f"core {home} holds {used} arrays of {arrays_per_core}")
+    return found
+
+
+def _pack(groups: Groups, order: Ints, cores: int, arrays_per_core: int, memory_per_core: float) -> Ints:
+    periods = groups.busy.shape[1]
+    home = np.zeros(len(groups.arrays), np.int64)
+    busy, memory = np.zeros((cores, periods)), np.zeros((cores, periods))
+    scratch, free = np.zeros(cores), np.full(cores, arrays_per_core)
+    holds = np.zeros((int(groups.batch.max(initial=-1)) + 1, cores), np.bool_)
+    for group in order.tolist():
+        mine = groups.busy[group]
+        lost = busy @ mine + LOAD_WEIGHT * busy.sum(axis=1) * mine.sum() / periods
+        held = (memory + groups.memory[group]).max(axis=1) + np.maximum(scratch, groups.scratch[group])
+        excess = np.maximum(held - memory_per_core, 0)
+        fits = free >= groups.arrays[group]
+        if not fits.any():
+            raise NoRoomError(group)
+        shared = holds[groups.batch[group]]
+        core = int(np.lexsort((lost, excess, shared, ~fits))[0])
+        home[group] = core
+        shared[core] = True
+        busy[core] += mine
+        memory[core] += groups.memory[group]
+        scratch[core] = max(scratch[core], groups.scratch[group])
+        free[core] -= groups.arrays[group]
+    return home

@@ -1,0 +1,70 @@
+"""How urgent each lane is: the cycles from its start to the end of all, along the longest path.
+
+This is the rank by which list schedulers order tasks (the bottom level of HEFT; on equal cores, PEFT's optimistic cost
+plus the task's own). Two things are added to the graph of rows that lanes read. A row takes time to travel. And the
+lanes of one replica run one after another, since the weights are at one place: lane i is followed by lane i + replicas,
+so that the first rows of a layer with much work and few replicas are urgent, however short the way from there on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .wavefront import LaneBatch, lane_steps
+from .window import OUTSIDE
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RankedBatch:
+    """A batch as the ranks see it."""
+
+    batch: LaneBatch
+    replicas: int
+    """Lanes that can run at once."""
+    cycles: int
+    """Of one lane."""
+    travel_cycles: int
+    """That a row takes from the core that computes it to one that reads it."""
+
+
+def lane_ranks(batches: Sequence[RankedBatch]) -> list[Ints]:
+    """[batches][lanes] cycles from the start of each lane to the end; ``batches`` are in topological order."""
+    ranks = [np.zeros(one.batch.lanes, np.int64) for one in batches]
+    for one, mine in zip(reversed(batches), reversed(ranks), strict=True):
+        # So far `mine` is the longest way from the end of each lane on, through its readers.
+        mine[:] = _in_turns(mine, one.replicas, one.cycles)
+        for read in one.batch.reads:
+            if read.producer is not None:
+                rows = read.window.rows_of(np.arange(one.batch.lanes))
+                inside = rows != OUTSIDE
+                way = np.broadcast_to((mine + batches[read.producer].travel_cycles)[:, None], rows.shape)
+                np.maximum.at(ranks[read.producer], rows[inside], way[inside])
+    return ranks
+
+
+def urgency_order(batches: Sequence[RankedBatch]) -> list[Ints]:
+    """[batches][lanes] the place of each lane in one order of all: greatest rank first.
+
+    Lanes of equal rank go in the order of a demand-driven evaluation (:mod:`.wavefront`).
+    """
+    demand = np.concatenate([np.zeros(0, np.int64), *lane_steps([one.batch for one in batches])])
+    rank = np.concatenate([np.zeros(0, np.int64), *lane_ranks(batches)])
+    place = np.empty(len(rank), np.int64)
+    place[np.lexsort((demand, -rank))] = np.arange(len(rank))
+    return np.split(place, np.cumsum([one.batch.lanes for one in batches])[:-1])
+
+
+def _in_turns(after: Ints, replicas: int, cycles: int) -> Ints:
+    """The rank of each lane, when ``after`` is the way from its end, and lane i + replicas runs after lane i."""
+    rank = after + cycles
+    for first in range((len(rank) - 1) // replicas * replicas - replicas, -1, -replicas):
+        following = rank[first + replicas : first + 2 * replicas]
+        mine = rank[first : first + len(following)]
+        np.maximum(mine, following + cycles, out=mine)
+    return rank
