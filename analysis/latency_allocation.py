@@ -97,14 +97,11 @@ def allocate_for_latency(layers: Sequence[Layer], cores: int, arrays_per_core: i
     for share in FILL:
         budget = int(share * cores * arrays_per_core)
         options = _options(layers, cores, arrays_per_core, budget)
-        if options is None:
-            continue
-        choices = _replicate(layers, options, cores, budget)
-        if fits(layers, choices, cores, arrays_per_core):
-            return choices
-        single = [Choice(1, option) for option in options]
-        if fits(layers, single, cores, arrays_per_core):
-            return _replicate_while_fits(layers, single, cores, arrays_per_core, budget)
+        if options is not None:
+            choices = _replicate(layers, options, cores, budget)
+            if fits(layers, choices, cores, arrays_per_core):
+                return choices
+            return _replicate_while_fits(layers, options, cores, arrays_per_core, budget)
     raise InfeasibleError(layers, cores, arrays_per_core)
 
 
@@ -150,7 +147,7 @@ def validate_choices(layers: Sequence[Layer], choices: Sequence[Choice], cores: 
 
 
 def _options(layers: Sequence[Layer], cores: int, arrays_per_core: int, budget: int) -> list[int] | None:
-    """The option of each layer at the lowest price at which one replica of each is within the budget; or None."""
+    """The options at the lowest price at which one replica of each layer fits and is within the budget; or None."""
     usable = [
         [index for index, option in enumerate(layer.options) if option.part_arrays <= arrays_per_core]
         for layer in layers
@@ -159,7 +156,9 @@ def _options(layers: Sequence[Layer], cores: int, arrays_per_core: int, budget: 
         return None
     for price in PRICES:
         options = [_cheapest(*pair, cores, price) for pair in zip(layers, usable, strict=True)]
-        if sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True)) <= budget:
+        if sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True)) <= budget and fits(
+            layers, [Choice(1, option) for option in options], cores, arrays_per_core
+        ):
             return options
     return None
 
@@ -193,12 +192,11 @@ def _replicate(layers: Sequence[Layer], options: Sequence[int], cores: int, budg
 
 
 def _replicate_while_fits(
-    layers: Sequence[Layer], single: list[Choice], cores: int, arrays_per_core: int, budget: int
+    layers: Sequence[Layer], options: Sequence[int], cores: int, arrays_per_core: int, budget: int
 ) -> list[Choice]:
     """Deals as much of the budget as can still be packed, by bisection; at worst one replica of each layer."""
-    options = [choice.option for choice in single]
     low = sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True))
-    found = single
+    found = [Choice(1, option) for option in options]
     while budget - low > cores:
         middle = (low + budget) // 2
         choices = _replicate(layers, options, cores, middle)
