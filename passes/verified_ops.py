@@ -12,7 +12,6 @@ from functools import lru_cache
 from xdsl.ir import Attribute, ErasedSSAValue, Operation
 from xdsl.traits import IsTerminator
 
-from ..dialects.tile import ArrayAttr
 from ..dialects.traits import VerifiedAlone
 
 Signature = tuple[object, ...]
@@ -35,6 +34,8 @@ class VerifiedOps:
         kind = type(op)
         if not _is_verified_alone(kind, is_last) or op.attributes or op.regions or op.successor_uses:
             return None
+        from ..dialects.tile import ArrayAttr  # brings numpy, which a module without such ops never needs
+
         seen, number = self._seen, self._number
         found: list[object] = [kind]
         for operand in op.operands:
