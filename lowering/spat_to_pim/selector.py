@@ -195,7 +195,7 @@ class _Selector:
         right = self._operand(rhs)
         if right.length < length:
             right = self._spread(right, length)
-        elif right.columns < count and rhs in self._weights and left.is_contiguous and not left.chained:
+        elif right.columns < count and rhs in self._weights and left.is_contiguous:
             return self._in_blocks(op, left)
         chained = left.chained and right.chained
         whole = left.is_contiguous and right.is_contiguous and right.columns == count and not chained
