@@ -144,7 +144,7 @@ class Body:
             replicas=1,
             cores=ArrayAttr.get(np.zeros(1, np.int32)),
             steps=ArrayAttr.get(np.zeros(1, np.int64)),
-            span=pim.integer(1),
+            spans=None,
             inputs=[source.results[0]],
             windows=[WindowAttr(RowWindow(self.window_rows, 1, rows=self.window_rows))],
             constants=[constant.result],

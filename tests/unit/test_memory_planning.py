@@ -111,14 +111,16 @@ class Replay:
     def constant_lives(self, rows: pim.ConstantRowsOp) -> Iterator[Life]:
         assert rows.instances is not None
         size = int(np.prod(pim.shape_of(rows.result))) * self.bytes
-        for core, address in rows.instances.array.tolist():
-            moments = [
-                key(int(batch.last_steps[lane]), Phase.COMPUTE)
+        for core, address, step in rows.instances.array.tolist():
+            lanes = [
+                (int(batch.steps.array[lane]), int(batch.last_steps[lane]))
                 for batch in self.batches
                 if rows.result in (*batch.inputs, *batch.constants)
                 for lane in np.flatnonzero(batch.lane_cores == core)
             ]
-            yield Life(core, address, size, PROLOGUE, max(moments), "constant")
+            assert step == min(first for first, _ in lanes), f"core {core} loads a constant before it needs it"
+            last = key(max(last for _, last in lanes), Phase.COMPUTE)
+            yield Life(core, address, size, key(step, Phase.FILL), last, "constant")
 
     def tile_lives(self, batch: pim.CoreBatchOp) -> Iterator[Life]:
         """Of the tiles of a body, on each core, during each of its lanes."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilec.analysis.machine import EIGHT_BITS, Machine
 from tilec.lowering.allocation import allocate_layers
-from tilec.lowering.onnx_to_spat.context import LayerDemand
+from tilec.lowering.onnx_to_spat.context import LayerDemand, LayerMapping
 from tilec.lowering.onnx_to_spat.feature import Feature, Segment
 from tilec.lowering.onnx_to_spat.product import Kernel, products
+from tilec.support.diagnostics import TileError
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Block
 
@@ -91,20 +93,54 @@ def test_early_layers_take_fewer_products_for_a_row() -> None:
     assert by_windows[8].group_arrays == 4
 
 
-def test_where_arrays_are_short_products_fill_those_that_one_window_takes() -> None:
-    """Of 5 layers on 4 cores: 27 x 6 weights leave room in their array for two windows, 72 x 100 leave none."""
+def demand(name: str, channels: int, outputs: int) -> LayerDemand:
+    """A convolution of 3 x 3 for 8 rows of 8 positions."""
+    value = Block(arg_types=[TensorType(f32, (8, 10, channels))]).args[0]
+    feature = Feature.of([Segment(value, np.arange(channels, dtype=np.int32))], 1, 8, 10)
+    return LayerDemand(name, 8, tuple(products(feature, Kernel((3, 3), output=(8, 8)), outputs, TINY, EIGHT_BITS)))
 
-    def demand(name: str, channels: int, outputs: int) -> LayerDemand:
-        value = Block(arg_types=[TensorType(f32, (8, 10, channels))]).args[0]
-        feature = Feature.of([Segment(value, np.arange(channels, dtype=np.int32))], 1, 8, 10)
-        return LayerDemand(name, 8, tuple(products(feature, Kernel((3, 3), output=(8, 8)), outputs, TINY, EIGHT_BITS)))
 
-    demands = [demand("small", 3, 6), *(demand(f"large{n}", 8, 100) for n in range(4))]
-    found = allocate_layers(demands, 0, TINY, EIGHT_BITS, replicate=True)
-    arrays = [
-        next(len(p.slices) * p.group_arrays for p in one.products if p.windows == mapping.windows)
-        for one, mapping in zip(demands, found, strict=True)
-    ]
-    assert arrays == [1] * 5
-    assert found[0].windows > 1
-    assert [mapping.windows for mapping in found[1:]] == [1] * 4
+def arrays(one: LayerDemand, mapping: LayerMapping) -> int:
+    """That the parts of one replica take."""
+    (product,) = [product for product in one.products if product.windows == mapping.windows]
+    return -(-len(product.slices) // mapping.row_parts) * product.group_arrays * mapping.row_parts
+
+
+def test_where_arrays_are_short_products_compute_fewer_windows() -> None:
+    """27 x 6 weights leave room in their array for eight windows, whatever else there is. 72 x 100 leave none, so that
+    each further window takes an array more: with many such layers on 4 cores of 8 arrays there is none for it."""
+    windows: list[int] = []
+    for count in (1, 6, 12, 24, 31):
+        demands = [demand("small", 3, 6), *(demand(f"large{n}", 8, 100) for n in range(count))]
+        small, *large = allocate_layers(demands, TINY, EIGHT_BITS, replicate=True)
+        used = [arrays(one, mapping) * mapping.replicas for one, mapping in zip(demands, (small, *large), strict=True)]
+        assert sum(used) <= 32
+        assert (small.windows, arrays(demands[0], small)) == (8, 1)
+        assert len(set(large)) == 1 or count < 24
+        windows.append(large[0].windows)
+    assert windows == sorted(windows, reverse=True)
+    assert windows[0] > windows[2] > windows[-1] == 1
+    assert set(large) == {LayerMapping(1, 1, 1)}
+
+
+def test_without_replication_each_layer_takes_the_fewest_arrays() -> None:
+    demands = [demand("small", 3, 6), demand("large", 20, 100)]
+    small, large = allocate_layers(demands, TINY, EIGHT_BITS, replicate=False)
+    assert small == LayerMapping(1, 1, 1)
+    assert large == LayerMapping(1, 1, 1)
+    assert allocate_layers([], TINY, EIGHT_BITS, replicate=True) == []
+
+
+def test_layers_that_do_not_fit_are_refused() -> None:
+    demands = [demand(f"large{n}", 8, 100) for n in range(33)]
+    with pytest.raises(TileError, match=r"the layers need 33 arrays, the machine has 32 \(4 cores of 8\)"):
+        allocate_layers(demands, TINY, EIGHT_BITS, replicate=True)
+
+
+@pytest.mark.parametrize(("outputs", "rows", "parts"), [(256, 8, 1), (257, 8, 2), (1000, 8, 4), (1000, 1, 1)])
+def test_wide_outputs_are_split(outputs: int, rows: int, parts: int) -> None:
+    """Into parts of 256 at most, but for layers of one row, as far as a core has the arrays."""
+    value = Block(arg_types=[TensorType(f32, (rows, 1, 64))]).args[0]
+    feature = Feature.of([Segment(value, np.arange(64, dtype=np.int32))], 1, rows, 1)
+    found = products(feature, Kernel((1, 1), output=(rows, 1)), outputs, Machine.load("reference144"), EIGHT_BITS)
+    assert {product.column_parts for product in found} == {parts}

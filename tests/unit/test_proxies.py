@@ -157,7 +157,11 @@ def test_core_span_waits_for_messages() -> None:
 
 
 def test_messages_cut_lanes() -> None:
-    pieces = cut_lanes(np.array([0, 1]), np.array([100, 100]), 10, 20, np.array([103, 104, 109]) + 0 * PLACES)
-    assert pieces.start.tolist() == [100, 104, 105, 100]
-    assert pieces.cycles.tolist() == [8, 2, 10, 20]
-    assert pieces.is_last.tolist() == [False, False, True, True]
+    """Two lanes of 20 cycles: one over 10 steps, of which three have a message, one over 40 with a message at half."""
+    at = np.array([103, 104, 109, PLACES + 119, PLACES + 140])
+    pieces = cut_lanes(np.array([0, 1]), np.array([100, 100]), np.array([10, 40]), 20, at)
+    assert pieces.lane.tolist() == [0, 0, 0, 1, 1]
+    assert pieces.start.tolist() == [100, 104, 105, 100, 120]
+    assert pieces.cycles.tolist() == [8, 2, 10, 10, 10]
+    assert pieces.is_first.tolist() == [True, False, False, True, False]
+    assert pieces.is_last.tolist() == [False, False, True, False, True]
