@@ -16,9 +16,9 @@ builtin.module attributes {tile.machine = "tiny4"} {
     // CHECK-DAG: [[B:%.*]] = pim.constant <f32[1, 3] splat 1.0> : tensor<4x3xf32>
     // CHECK-DAG: [[S:%.*]] = pim.constant <f32[2, 4, 3] splat 1.5> : tensor<2x4x3xf32>
     // CHECK-DAG: [[W:%.*]] = pim.matrix <f32[12, 3] splat 0.5> : tensor<12x3xf32>
-    // CHECK: [[Y:%.*]] = pim.core_batch lanes 4 replicas 2 cores <i32[2] [0, 1]> steps <i64[4] [0, 100, 200, 300]> span 9 ins([[L]], [[S]] : tensor<4x4x2xf32>, tensor<2x4x3xf32>)
+    // CHECK: [[Y:%.*]] = pim.core_batch lanes 4 replicas 2 cores <i32[2] [0, 1]> steps <i64[4] [0, 100, 200, 300]> spans <i64[4] [9, 9, 9, 12]> ins([[L]], [[S]] : tensor<4x4x2xf32>, tensor<2x4x3xf32>)
     // CHECK-SAME: windows [#spat.window<height 4, lanes 4, rows 3, pad_top 1, pad_left 1, pad_right 1>, #tile.array<i64[4, 1] [0, 1, 1, 0]>] constants([[B]] : tensor<4x3xf32>) matrices([[W]] : tensor<12x3xf32>) outs() -> tensor<4x4x3xf32> {
-    %y = spat.scheduled_compute_batch lanes 4 replicas 2 cores <i32[2] [0, 1]> steps <i64[4] [0, 100, 200, 300]> span 9 ins(%here : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4, rows 3, pad_top 1, pad_left 1, pad_right 1>] weights(%w, %b, %s : tensor<12x3xf32>, tensor<1x3xf32>, tensor<2x4x3xf32>) -> tensor<4x4x3xf32> {
+    %y = spat.scheduled_compute_batch lanes 4 replicas 2 cores <i32[2] [0, 1]> steps <i64[4] [0, 100, 200, 300]> spans <i64[4] [9, 9, 9, 12]> ins(%here : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4, rows 3, pad_top 1, pad_left 1, pad_right 1>] weights(%w, %b, %s : tensor<12x3xf32>, tensor<1x3xf32>, tensor<2x4x3xf32>) -> tensor<4x4x3xf32> {
     // CHECK-NEXT: ^{{.*}}([[R:%.*]]: tensor<3x6x2xf32>, [[T:%.*]]: tensor<1x4x3xf32>, [[C:%.*]]: tensor<4x3xf32>, [[M:%.*]]: tensor<12x3xf32>):
     ^bb0(%rows: tensor<3x6x2xf32>, %m: tensor<12x3xf32>, %bias: tensor<1x3xf32>, %stack: tensor<2x4x3xf32>):
       // Windows overlap, so that there is a product for each; two views are gathered, turn by turn with the product.

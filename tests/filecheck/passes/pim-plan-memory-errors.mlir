@@ -69,7 +69,7 @@ builtin.module attributes {tile.machine = "tiny4"} {
   pim.program {
     %ry = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
     %rz = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
-    pim.core_batch lanes 1 replicas 1 cores <i32[1] [1]> steps <i64[1] [0]> span 4 ins() windows [] constants() matrices() outs(%ry : memref<1x2x2xf32>) {
+    pim.core_batch lanes 1 replicas 1 cores <i32[1] [1]> steps <i64[1] [0]> spans <i64[1] [4]> ins() windows [] constants() matrices() outs(%ry : memref<1x2x2xf32>) {
     ^bb0(%out: memref<2x2xf32>):
       pim.end
     } loc("a")

@@ -90,6 +90,42 @@ pim.program {
 
 pim.program {
   %t = "test.op"() : () -> tensor<2x2x2xf32>
+  // expected-error@+1 {{spans are tensor<1xi64>, an integer for each of 2 lanes expected}}
+  %y = pim.core_batch lanes 2 replicas 1 cores <i32[1] [0]> steps <i64[2] [0, 3]> spans <i64[1] [3]> ins(%t : tensor<2x2x2xf32>) windows [#spat.window<height 2, lanes 2>] constants() matrices() outs() -> tensor<2x2x2xf32> {
+  ^bb0(%rows: tensor<1x2x2xf32>):
+    %0 = pim.empty : tensor<2x2xf32>
+    pim.yield %0 : tensor<2x2xf32>
+  }
+}
+
+// -----
+
+pim.program {
+  %t = "test.op"() : () -> tensor<2x2x2xf32>
+  // expected-error@+1 {{spans are tensor<2xf32>, an integer for each of 2 lanes expected}}
+  %y = pim.core_batch lanes 2 replicas 1 cores <i32[1] [0]> steps <i64[2] [0, 3]> spans <f32[2] splat 1.0> ins(%t : tensor<2x2x2xf32>) windows [#spat.window<height 2, lanes 2>] constants() matrices() outs() -> tensor<2x2x2xf32> {
+  ^bb0(%rows: tensor<1x2x2xf32>):
+    %0 = pim.empty : tensor<2x2xf32>
+    pim.yield %0 : tensor<2x2xf32>
+  }
+}
+
+// -----
+
+pim.program {
+  %t = "test.op"() : () -> tensor<2x2x2xf32>
+  // expected-error@+1 {{a lane extends over less than one step}}
+  %y = pim.core_batch lanes 2 replicas 1 cores <i32[1] [0]> steps <i64[2] [0, 3]> spans <i64[2] [3, 0]> ins(%t : tensor<2x2x2xf32>) windows [#spat.window<height 2, lanes 2>] constants() matrices() outs() -> tensor<2x2x2xf32> {
+  ^bb0(%rows: tensor<1x2x2xf32>):
+    %0 = pim.empty : tensor<2x2xf32>
+    pim.yield %0 : tensor<2x2xf32>
+  }
+}
+
+// -----
+
+pim.program {
+  %t = "test.op"() : () -> tensor<2x2x2xf32>
   // expected-error@+1 {{a step is negative}}
   %y = pim.core_batch lanes 2 replicas 1 cores <i32[1] [0]> steps <i64[2] [0, -1]> ins(%t : tensor<2x2x2xf32>) windows [#spat.window<height 2, lanes 2>] constants() matrices() outs() -> tensor<2x2x2xf32> {
   ^bb0(%rows: tensor<1x2x2xf32>):
@@ -476,6 +512,22 @@ pim.program {
   %c = pim.constant <f32[2, 2] splat 1.0> : tensor<2x2xf32>
   // expected-error@+1 {{tensor<2x2xf32> is held as memref<2x3xf32>}}
   %0 = pim.constant_rows %c : tensor<2x2xf32> -> memref<2x3xf32>
+}
+
+// -----
+
+pim.program {
+  %c = pim.constant <f32[2, 2] splat 1.0> : tensor<2x2xf32>
+  // expected-error@+1 {{a table of core, address, step expected, not tensor<1x2xi64>}}
+  %0 = pim.constant_rows %c at <i64[1, 2] [0, 0]> : tensor<2x2xf32> -> memref<2x2xf32>
+}
+
+// -----
+
+pim.program {
+  %c = pim.constant <f32[2, 2] splat 1.0> : tensor<2x2xf32>
+  // expected-error@+1 {{a table of core, address, step expected, not tensor<1x3xf32>}}
+  %0 = pim.constant_rows %c at <f32[1, 3] splat 0.0> : tensor<2x2xf32> -> memref<2x2xf32>
 }
 
 // -----

@@ -46,12 +46,12 @@ pim.program zeros <i64[1, 3] [5, 0, 4]> peak <i64[1] [52]> {
   %rows_x = pim.rows pad 0, 0 slack 0 at <i64[2, 3] [5, 0, 4, 5, 1, 8]> rings <i64[1, 4] [5, 4, 8, 1]> : memref<2x2x2xf32>
   // CHECK-NEXT: pim.load %x : tensor<2x2x2xf32> rows <i64[2, 3] [0, 5, 0, 1, 5, 1]> into %rows_x : memref<2x2x2xf32>
   pim.load %x : tensor<2x2x2xf32> rows <i64[2, 3] [0, 5, 0, 1, 5, 1]> into %rows_x : memref<2x2x2xf32>
-  // CHECK-NEXT: %held = pim.constant_rows %bias at <i64[1, 2] [5, 12]> : tensor<2x2xf32> -> memref<2x2xf32>
-  %held = pim.constant_rows %bias at <i64[1, 2] [5, 12]> : tensor<2x2xf32> -> memref<2x2xf32>
+  // CHECK-NEXT: %held = pim.constant_rows %bias at <i64[1, 3] [5, 12, 0]> : tensor<2x2xf32> -> memref<2x2xf32>
+  %held = pim.constant_rows %bias at <i64[1, 3] [5, 12, 0]> : tensor<2x2xf32> -> memref<2x2xf32>
   // CHECK-NEXT: %rows_y = pim.rows pad 1, 2 slack 3 : memref<2x2x2xf32>
   %rows_y = pim.rows pad 1, 2 slack 3 : memref<2x2x2xf32>
-  // CHECK-NEXT: pim.core_batch lanes 2 replicas 1 cores <i32[1] [5]> steps <i64[2] [0, 1]> ins(%rows_x : memref<2x2x2xf32>) windows [#spat.window<height 2, lanes 2, pad_top 1>] constants(%held : memref<2x2xf32>) matrices() outs(%rows_y : memref<2x2x2xf32>) {
-  pim.core_batch lanes 2 replicas 1 cores <i32[1] [5]> steps <i64[2] [0, 1]> ins(%rows_x : memref<2x2x2xf32>) windows [#spat.window<height 2, lanes 2, pad_top 1>] constants(%held : memref<2x2xf32>) matrices() outs(%rows_y : memref<2x2x2xf32>) {
+  // CHECK-NEXT: pim.core_batch lanes 2 replicas 1 cores <i32[1] [5]> steps <i64[2] [0, 4]> spans <i64[2] [4, 1]> ins(%rows_x : memref<2x2x2xf32>) windows [#spat.window<height 2, lanes 2, pad_top 1>] constants(%held : memref<2x2xf32>) matrices() outs(%rows_y : memref<2x2x2xf32>) {
+  pim.core_batch lanes 2 replicas 1 cores <i32[1] [5]> steps <i64[2] [0, 4]> spans <i64[2] [4, 1]> ins(%rows_x : memref<2x2x2xf32>) windows [#spat.window<height 2, lanes 2, pad_top 1>] constants(%held : memref<2x2xf32>) matrices() outs(%rows_y : memref<2x2x2xf32>) {
   ^bb0(%row: memref<1x2x2xf32>, %b: memref<2x2xf32>, %out: memref<2x2xf32>):
     // CHECK: %tile = pim.alloc slack 0 at <i64[1, 2] [5, 16]> : memref<2x2xf32>
     %tile = pim.alloc slack 0 at <i64[1, 2] [5, 16]> : memref<2x2xf32>

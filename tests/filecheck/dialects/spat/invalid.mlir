@@ -469,6 +469,56 @@ spat.output "y" shape <i64[2, 2] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 
 // -----
 
 %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{spans are tensor<3xi64>, an integer for each of 4 lanes expected}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 1, 2, 3]> spans <i64[3] [1, 1, 1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{spans are tensor<4x1xi64>, an integer for each of 4 lanes expected}}
+%y = spat.compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 1, 2, 3]> spans <i64[4, 1] [1, 1, 1, 1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{spans are tensor<4xf32>, an integer for each of 4 lanes expected}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 1, 2, 3]> spans <f32[4] splat 1.0> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{a lane extends over less than one step}}
+%y = spat.compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 1, 2, 3]> spans <i64[4] [1, 0, 1, 1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{a lane extends over less than one step}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 1, 2, 3]> spans <i64[4] [1, 1, 1, -1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
 // expected-error@+1 {{steps are tensor<3xi64>, an integer for each of 4 lanes expected}}
 %y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[3] [0, 1, 2]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
 ^bb0(%rows: tensor<1x4x2xf32>):
