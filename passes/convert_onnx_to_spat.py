@@ -34,8 +34,8 @@ from ..lowering.target import set_target, width_fault
 class ConvertOnnxToSpatPass(ModulePass):
     """Lowers the network to compute batches, one lane per row of output positions.
 
-    The weight matrix of a layer is cut into slices (one array group each) and parts (one core each), and copied as
-    often as the machine has room, so that the slowest layer becomes as fast as possible. Concatenations, reshapes and
+    The weight matrix of a layer is cut into slices (one array group each) and parts (one core each), and copied: the
+    arrays of the machine are dealt to the layers for the least latency of a sample. Concatenations, reshapes and
     channel permutations disappear: they only rename channels. Needs the normal form of `onnx-simplify`. Networks of
     more than 1 000 000 rows, those of the inputs and of the results of all layers together, are refused, and layers of
     more than 100 000 000 positions.

@@ -188,6 +188,7 @@ def _conv(context: LoweringContext, op: onnx.ConvOp) -> Feature:
     weights = _constant(context, op, op.w, "weights")
     bias = _constant(context, op, op.b, "bias") if op.b is not None else None
     kernel = _kernel(op, op.window(), op.y)
+    # Rows of the input that several lanes read would be loaded by each of their cores, through one port: copy them.
     if kernel.size[0] > kernel.stride[0] and any(isinstance(s.value.owner, InputOp) for s in feature.segments):
         feature = ew.map_feature(context, op, feature, lambda _, x: x)
     group = op.group.value.data

@@ -3,8 +3,8 @@
 A convolution is a matrix product: each output position multiplies its window of the input, a vector of K elements, with
 a K x N matrix of weights, or several windows at a time a larger one (`product.py`). The K rows of the matrix are cut
 into slices, one array group each, and the slices are dealt to parts, one core each. A part is a batch that sums its own
-slices; if a layer has several parts, another batch adds their results. N is cut only if the columns of one slice do
-not fit a core.
+slices; if a layer has several parts, other batches add their results. N is cut into column parts, whose results stay
+apart, if it is large or the columns of one slice do not fit a core (`products`).
 """
 
 from __future__ import annotations

@@ -52,3 +52,53 @@ func.func @main(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
   %y = onnx.MaxPool(%x) {kernel_shape = array<i64: 3, 3>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
   func.return %y : tensor<1x2x4x4xf32>
 }
+
+// -----
+
+// Rows of the input that several lanes read are loaded once and passed on.
+// CHECK:      [[X:%[0-9]+]] = spat.input "input0" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// CHECK-NEXT: [[C:%[0-9]+]] = spat.compute_batch lanes 4 ins([[X]] : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+// CHECK-NEXT: ^{{.*}}([[R:%[0-9]+]]: tensor<1x4x2xf32>):
+// CHECK-NEXT:   [[V:%[0-9]+]] = spat.view [[R]] row 0 start 0 step 2
+// CHECK-NEXT:   spat.yield [[V]]
+// CHECK:      spat.compute_batch lanes 4 {{.*}}ins([[C]] : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4, rows 3, pad_top 1, pad_left 1, pad_right 1>] weights(
+func.func @main(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
+  %w = onnx.Constant #tile.array<f32[2, 2, 3, 3] splat 0.5>
+  %y = onnx.Conv(%x, %w) {kernel_shape = array<i64: 3, 3>, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>} : (tensor<1x2x4x4xf32>, tensor<2x2x3x3xf32>) -> tensor<1x2x4x4xf32>
+  func.return %y : tensor<1x2x4x4xf32>
+}
+
+// -----
+
+// Rows that one lane reads are not.
+// CHECK:      [[X:%[0-9]+]] = spat.input "input0" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// CHECK-NEXT: spat.constant
+// CHECK-NEXT: spat.compute_batch lanes 2 {{.*}}ins([[X]] : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 2, rows 2, stride 2>] weights(
+func.func @main(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32> {
+  %w = onnx.Constant #tile.array<f32[2, 2, 2, 2] splat 0.5>
+  %y = onnx.Conv(%x, %w) {kernel_shape = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>} : (tensor<1x2x4x4xf32>, tensor<2x2x2x2xf32>) -> tensor<1x2x2x2xf32>
+  func.return %y : tensor<1x2x2x2xf32>
+}
+
+// -----
+
+// 300 outputs are computed in two parts, each with rows of its own.
+// CHECK:      [[A:%[0-9]+]] = spat.compute_batch lanes 2 {{.*}} weights({{.*}} : tensor<64x256xf32>) -> tensor<2x1x256xf32> {
+// CHECK:      [[B:%[0-9]+]] = spat.compute_batch lanes 2 {{.*}} weights({{.*}} : tensor<64x44xf32>) -> tensor<2x1x44xf32> {
+// CHECK:      spat.output "output0" {{.*}} [[A]], [[B]] : tensor<2x1x256xf32>, tensor<2x1x44xf32>
+func.func @main(%x: tensor<1x64x2x1xf32>) -> tensor<1x300x2x1xf32> {
+  %w = onnx.Constant #tile.array<f32[300, 64, 1, 1] splat 0.5>
+  %y = onnx.Conv(%x, %w) {kernel_shape = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>} : (tensor<1x64x2x1xf32>, tensor<300x64x1x1xf32>) -> tensor<1x300x2x1xf32>
+  func.return %y : tensor<1x300x2x1xf32>
+}
+
+// -----
+
+// Of a single row, all outputs are computed together.
+// CHECK:      [[A:%[0-9]+]] = spat.compute_batch lanes 1 {{.*}} weights({{.*}} : tensor<64x300xf32>) -> tensor<1x1x300xf32> {
+// CHECK:      spat.output "output0" {{.*}} [[A]] : tensor<1x1x300xf32>
+func.func @main(%x: tensor<1x64x1x1xf32>) -> tensor<1x300x1x1xf32> {
+  %w = onnx.Constant #tile.array<f32[300, 64, 1, 1] splat 0.5>
+  %y = onnx.Conv(%x, %w) {kernel_shape = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>} : (tensor<1x64x1x1xf32>, tensor<300x64x1x1xf32>) -> tensor<1x300x1x1xf32>
+  func.return %y : tensor<1x300x1x1xf32>
+}
