@@ -124,7 +124,7 @@ def test_a_worse_build(built: Path, capsys: Capture, suffix: str) -> None:
     code, content = diff(built, capsys, f"a{suffix}", f"b{suffix}")
     assert code == 1
     worse = {one["item"] for one in content["items"] if one["verdict"] == "worse"}
-    assert {"width", "span_cycles", "makespan_cycles", "busy_cycles_max"} <= worse
+    assert {"width_of_node", "span_cycles", "makespan_cycles", "busy_cycles_max"} <= worse
     assert item(content, "assignment")["verdict"] == "changed"
     assert not item(content, "assignment")["fails"]
     assert content["failures"]
