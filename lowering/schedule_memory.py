@@ -35,9 +35,11 @@ def estimated_peaks(batches: Sequence[BatchOp], timed: list[TimedBatch], timelin
 
 def slot_bytes(batch: BatchOp, target: Target) -> int:
     """Bytes of a row of the batch's result in a ring, with the columns of zeros beside it."""
-    pads = max((window.pad_left + window.pad_right for window in _windows_on(batch)), default=0)
+    windows = _windows_on(batch)
+    left = max((window.pad_left for window in windows), default=0)
+    right = max((window.pad_right for window in windows), default=0)
     _, columns, channels = shape_of(batch.outs[0])
-    return (columns + pads) * channels * target.element_bytes
+    return (left + columns + right) * channels * target.element_bytes
 
 
 def _most_held(rings: Ints, core_count: int) -> Ints:
