@@ -1,0 +1,199 @@
+"""Placing replicas: profiles of what they do hold all their work, and cores hold what fits and are near each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from compilation import parse_module
+from guard_programs import network
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models import build
+from numpy.typing import NDArray
+from tilec.analysis.core_packing import NoRoomError
+from tilec.analysis.timeline import TimedBatch, Timeline, TransferCosts
+from tilec.analysis.wavefront import LaneBatch
+from tilec.dialects.registry import make_context
+from tilec.dialects.spat import ComputeBatchOp
+from tilec.lowering.lane_cost import BatchCosts, batch_arrays
+from tilec.lowering.lane_tasks import spread_vector_batches
+from tilec.lowering.onnx_importer import import_onnx
+from tilec.lowering.replica_placement import (
+    PERIODS,
+    REACH,
+    _busy,  # pyright: ignore[reportPrivateUsage]
+    place_on_mesh,
+    place_replicas,
+)
+from tilec.lowering.target import target_of
+from tilec.passes.manager import PassManager
+from tilec.passes.pipeline import build_pipeline
+
+NOTHING = np.zeros((1, 1), np.int64)
+
+
+def profile(lanes: list[tuple[int, int, int]], makespan: int, groups: int) -> NDArray[np.float64]:
+    """The profile of lanes that are (group, start, finish)."""
+    core, start, finish = (np.array(column) for column in zip(*lanes, strict=True))
+    batch = TimedBatch(LaneBatch(len(lanes)), core, 1, 1, TransferCosts(NOTHING, NOTHING, NOTHING, 0))
+    return _busy([batch], Timeline([start], [finish], makespan), groups)
+
+
+def test_a_lane_is_spread_over_its_neighbourhood() -> None:
+    """A lane of one whole period, and one of half a period, each within two periods before and behind."""
+    found = profile([(0, 500, 510), (1, 700, 705)], PERIODS * 10, 3)
+    assert found.shape == (3, PERIODS)
+    for group, period, share in ((0, 50, 1.0), (1, 70, 0.5)):
+        near = np.abs(np.arange(PERIODS) - period) <= REACH
+        np.testing.assert_allclose(found[group], np.where(near, share / (2 * REACH + 1), 0), atol=1e-12)
+    assert (found[2] == 0).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 900), st.integers(1, 80)), min_size=1, max_size=12),
+    st.integers(0, 300),
+)
+def test_the_profile_of_a_group_sums_to_its_work(lanes: list[tuple[int, int, int]], rest: int) -> None:
+    """But for what lies so near to an end that its neighbourhood reaches beyond."""
+    timed = [(group, start, start + cycles) for group, start, cycles in lanes]
+    makespan = max(finish for _, _, finish in timed) + rest
+    width = makespan / PERIODS
+    found = profile(timed, makespan, 3) * width
+    work = np.zeros(3)
+    inner = np.zeros(3)
+    for group, start, finish in timed:
+        work[group] += finish - start
+        inner[group] += max(0.0, min(finish, (PERIODS - REACH) * width) - max(start, REACH * width))
+    assert (found >= -1e-9).all()
+    assert (found.sum(axis=1) <= work + 1e-6).all()
+    assert (found.sum(axis=1) >= inner - 1e-6).all()
+
+
+def test_no_work_is_no_profile() -> None:
+    assert (profile([(0, 0, 0)], 0, 2) == 0).all()
+
+
+@dataclass(frozen=True)
+class Placed:
+    batches: list[ComputeBatchOp]
+    costs: BatchCosts
+    cores: list[NDArray[np.int64]]
+
+
+def placed(name: str, machine: str) -> Placed:
+    model = network() if name == "network" else build(name, image_size=32, num_classes=10)
+    module = import_onnx(model.SerializeToString())
+    pipeline = f"onnx-simplify,convert-onnx-to-spat{{machine={machine}}},spat-merge-graph,spat-merge-trivial"
+    PassManager(build_pipeline(pipeline)).run(make_context(), module)
+    batches = [op for op in module.walk() if isinstance(op, ComputeBatchOp)]
+    costs = BatchCosts(target_of(module))
+    spread_vector_batches(batches, costs)
+    return Placed(batches, costs, place_replicas(batches, costs))
+
+
+@pytest.fixture(scope="module", params=[("network", "tiny4"), ("squeezenet1_0", "reference144")], ids=lambda p: p[0])
+def one(request: pytest.FixtureRequest) -> Placed:
+    return placed(*request.param)
+
+
+def test_batches_without_weights_spread_until_they_keep_up(one: Placed) -> None:
+    """None is busy for longer than half as long as the busiest layer, if it has lanes and there are cores for that."""
+    busy = {batch: -(-batch.lane_count // batch.replica_count) * one.costs.of(batch).cycles for batch in one.batches}
+    limit = max(cycles for batch, cycles in busy.items() if batch.vmm_ops) / 2
+    spread = [batch for batch in one.batches if not batch.vmm_ops and batch.replica_count > 1]
+    assert spread
+    for batch, cycles in busy.items():
+        if not batch.vmm_ops and batch.replica_count < min(batch.lane_count, one.costs.target.machine.core_count):
+            assert cycles <= limit + one.costs.of(batch).cycles
+
+
+def test_every_replica_has_a_core_with_room_for_its_arrays(one: Placed) -> None:
+    machine = one.costs.target.machine
+    arrays = np.zeros(machine.core_count, np.int64)
+    for batch, cores in zip(one.batches, one.cores, strict=True):
+        assert len(cores) == batch.replica_count
+        np.add.at(arrays, cores, batch_arrays(batch, one.costs.target))
+    assert (arrays <= machine.arrays_per_core).all()
+
+
+def test_replicas_of_a_batch_are_on_different_cores(one: Placed) -> None:
+    for batch, cores in zip(one.batches, one.cores, strict=True):
+        assert len(set(cores.tolist())) == batch.replica_count
+
+
+def test_cores_are_shared_and_none_is_left_out(one: Placed) -> None:
+    machine = one.costs.target.machine
+    held = np.bincount(np.concatenate(one.cores), minlength=machine.core_count)
+    assert held.sum() > machine.core_count
+    assert (held > 0).all()
+
+
+def messages(one: Placed, cores: list[NDArray[np.int64]]) -> dict[tuple[int, int], int]:
+    """Rows that travel from core to core, counted lane by lane."""
+    pairs: set[tuple[int, int, int, int]] = set()
+    index = {batch: number for number, batch in enumerate(one.batches)}
+    for reader, homes in zip(one.batches, cores, strict=True):
+        for value, window in zip(reader.inputs, reader.row_windows, strict=True):
+            if isinstance(producer := value.owner, ComputeBatchOp):
+                number = index[producer]
+                for lane in range(reader.lane_count):
+                    target = int(homes[lane % reader.replica_count])
+                    for row in window.rows_of(np.array([lane]))[0].tolist():
+                        if row >= 0:
+                            pairs.add((number, row, int(cores[number][row % producer.replica_count]), target))
+    found: dict[tuple[int, int], int] = {}
+    for _, _, source, target in pairs:
+        if source != target:
+            found[source, target] = found.get((source, target), 0) + 1
+    return found
+
+
+def test_places_on_the_mesh_keep_cores_together_and_messages_near(one: Placed) -> None:
+    """Whoever shared a core still does; on average, messages have less far to go than between cores by number."""
+    machine = one.costs.target.machine
+    moved = place_on_mesh(one.batches, one.cores, one.costs.target)
+    place = dict(zip(np.concatenate(one.cores).tolist(), np.concatenate(moved).tolist(), strict=True))
+    assert len(set(place.values())) == len(place)
+    for before, after in zip(one.cores, moved, strict=True):
+        assert [place[core] for core in before.tolist()] == after.tolist()
+
+    def hops(cores: list[NDArray[np.int64]]) -> int:
+        return sum(int(machine.hops[pair]) * count for pair, count in messages(one, cores).items())
+
+    assert hops(moved) <= hops(one.cores)
+    if machine.core_count > 4:
+        assert hops(moved) < 0.8 * hops(one.cores)
+
+
+def test_placement_is_the_same_every_time(one: Placed) -> None:
+    again = place_replicas(one.batches, one.costs)
+    assert [cores.tolist() for cores in again] == [cores.tolist() for cores in one.cores]
+
+
+TOO_LARGE = """
+builtin.module attributes {tile.machine = "tiny4"} {
+  func.func @main() {
+    %x = spat.input "x" shape <i64[2] [5, 128]> : tensor<5x1x128xf32>
+    %w = spat.constant <f32[128, 1024] splat 0.5> : tensor<128x1024xf32>
+    %p = spat.compute_batch lanes 5 replicas 5 ins(%x : tensor<5x1x128xf32>)
+        windows [#spat.window<height 5, lanes 5>] weights(%w : tensor<128x1024xf32>) -> tensor<5x1x1024xf32> {
+    ^bb0(%rows: tensor<1x1x128xf32>, %m: tensor<128x1024xf32>):
+      %row = spat.view %rows row 0 start 0 step 128 : tensor<1x1x128xf32> -> tensor<1x128xf32>
+      %0 = spat.vmm %row, %m row 0 : tensor<1x128xf32>, tensor<128x1024xf32> -> tensor<1x1024xf32>
+      spat.yield %0 : tensor<1x1024xf32>
+    }
+    func.return
+  }
+}
+"""
+
+
+def test_weights_that_do_not_fit_are_refused() -> None:
+    """Five replicas of 8 arrays, four cores of 8."""
+    module = parse_module(TOO_LARGE)
+    batches = [op for op in module.walk() if isinstance(op, ComputeBatchOp)]
+    with pytest.raises(NoRoomError):
+        place_replicas(batches, BatchCosts(target_of(module)))
