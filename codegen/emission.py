@@ -160,13 +160,18 @@ def _note_constant(held: dict[tuple[int, int], list[I64]], op: pim.ConstantRowsO
 
 
 def _constants(found: Emission, size: int, total: int, core: I64, step: I64, target: Target) -> None:
-    """Constants come as they are stored; then they are repeated, twice as much each time, until they are whole."""
-    key = event_key(step, Phase.FILL)
-    found.add_alone(Op.LD, core, key, target.machine.load_cycles(core, size), size)
+    """Constants come as they are stored; then they are repeated, twice as much each time, until they are whole.
+
+    A core does so with one after another.
+    """
+    spent = [found.add(Op.LD, core, target.machine.load_cycles(core, size), size)]
+    loaded = [size]
     while size < total:
         part = min(size, total - size)
-        found.add_alone(Op.LMV, core, key, target.machine.copy_cycles(part), part)
+        spent.append(found.add(Op.LMV, core, target.machine.copy_cycles(part), part))
+        loaded.append(0)
         size += part
+    found.path.add(core[:, None], event_key(step, Phase.FILL)[:, None], np.stack(spent, axis=1), loaded)
 
 
 def _transfer(found: Emission, ops: Sequence[pim.TransferOp], target: Target) -> None:

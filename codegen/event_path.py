@@ -26,7 +26,9 @@ class EventPath:
     _messages: list[I64] = field(default_factory=list[I64])
     """[n, 6]: key, source, target, cycles of each, bytes."""
 
-    def add(self, core: npt.ArrayLike, key: npt.ArrayLike, cycles: npt.ArrayLike, global_bytes: int = 0) -> None:
+    def add(
+        self, core: npt.ArrayLike, key: npt.ArrayLike, cycles: npt.ArrayLike, global_bytes: npt.ArrayLike = 0
+    ) -> None:
         """Instructions that one core executes alone. Arrays of any shapes that broadcast together.
 
         ``global_bytes`` is what each loads from global memory, or, as a negative number, what it stores there.
@@ -34,7 +36,7 @@ class EventPath:
         place, spent = np.broadcast_arrays(_places(core, key), np.asarray(cycles, np.int64))
         self._alone.append(place.reshape(-1))
         self._cycles.append(spent.reshape(-1))
-        self._global_bytes.append(np.full(place.size, global_bytes))
+        self._global_bytes.append(np.broadcast_to(np.asarray(global_bytes, np.int64), place.shape).reshape(-1))
 
     def add_messages(
         self, key: I64, source: I64, target: I64, sending: I64, receiving: I64, size: npt.ArrayLike
