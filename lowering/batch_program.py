@@ -87,6 +87,11 @@ class Batch:
         """Steps that each lane extends over."""
         return self.op.lane_spans
 
+    @property
+    def last_steps(self) -> Ints:
+        """The last step of each lane."""
+        return self.lane_steps + self.lane_spans - 1
+
     @cached_property
     def core_set(self) -> set[int]:
         """The cores that it runs on."""

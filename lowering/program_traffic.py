@@ -133,7 +133,7 @@ class Traffic:
             return messages
         assert tensor.producer is not None
         batch = self._program.batches[tensor.producer]
-        ready = batch.lane_steps[messages[:, 0]] + batch.span_steps - 1
+        ready = batch.last_steps[messages[:, 0]]
         return np.column_stack((messages[:, :3], ready))
 
     def byte_hops(self, machine: Machine, element_bytes: int) -> list[tuple[Tensor, int]]:

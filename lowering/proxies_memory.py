@@ -107,11 +107,11 @@ def overwritten(ops: Sequence[Operation]) -> tuple[int, int]:
 
 def live_bytes_max(program: BatchProgram, target: Target) -> int:
     """The most bytes that live at the same time on a core: rows from their arrival to their last use, the tiles of a
-    lane while it runs, constants from the start to their last use, and a row of zeros."""
+    lane while it runs, constants from their first use to the last, and a row of zeros."""
     batches = program.batches
     counts = [batch.lanes for batch in batches]
     first = np.concatenate([batch.lane_steps for batch in batches])
-    last = first + np.repeat([batch.span_steps - 1 for batch in batches], counts)
+    last = np.concatenate([batch.last_steps for batch in batches])
     frame = np.repeat([_frame_elements(program.body_ops[batch.op]) for batch in batches], counts)
     lanes = np.column_stack((np.concatenate([batch.lane_cores for batch in batches]), first, last, frame))
     return target.element_bytes * _most_at_once(np.concatenate([_rows(program), _held(program), lanes]))
@@ -130,7 +130,7 @@ def _rows(program: BatchProgram) -> Ints:
             batch = program.batches[tensor.producer]
             lanes = np.arange(batch.lanes) + first_row
             arrivals.append(np.stack((lanes, batch.lane_cores, batch.lane_steps)))
-            uses.append(np.stack((lanes, batch.lane_cores, batch.lane_steps + batch.span_steps - 1)))
+            uses.append(np.stack((lanes, batch.lane_cores, batch.last_steps)))
         for table in tensor.loads:
             arrivals.append(np.stack((table[:, 0] + first_row, table[:, 1], table[:, 2])))
         for table in tensor.messages:
@@ -139,7 +139,7 @@ def _rows(program: BatchProgram) -> Ints:
         for reader, read in tensor.readers:
             batch = program.batches[reader]
             inside = read != OUTSIDE
-            of_lane = (batch.lane_cores, batch.lane_steps + batch.span_steps - 1)
+            of_lane = (batch.lane_cores, batch.last_steps)
             core, last = (np.broadcast_to(column[:, None], read.shape)[inside] for column in of_lane)
             uses.append(np.stack((read[inside] + first_row, core, last)))
         sizes.append(np.full(rows, slot))
@@ -169,8 +169,8 @@ _CORES = 1 << 24
 
 
 def _held(program: BatchProgram) -> Ints:
-    """Lines of core, first and last step and size of what is on a core from the start to the last of all its uses, as
-    large as the largest of them needs it: constants, and a row of zeros."""
+    """Lines of core, first and last step and size of what is on a core until the last of all its uses, as large as the
+    largest of them needs it: constants, from their first use, and a row of zeros, from the start."""
     batches = {batch.op: batch for batch in program.batches}
     uses: list[tuple[int, Batch, int, NDArray[np.bool_] | slice]] = []
     for thing, op in enumerate(program.others):
@@ -186,18 +186,23 @@ def _held(program: BatchProgram) -> Ints:
     if not uses:
         return np.zeros((0, 4), np.int64)
     core = np.concatenate([batch.lane_cores[lanes] for _, batch, _, lanes in uses])
-    last = np.concatenate([batch.lane_steps[lanes] + (batch.span_steps - 1) for _, batch, _, lanes in uses])
+    first = np.concatenate([batch.lane_steps[lanes] for _, batch, _, lanes in uses])
+    last = np.concatenate([batch.last_steps[lanes] for _, batch, _, lanes in uses])
     counts = [len(batch.lane_cores[lanes]) for _, batch, _, lanes in uses]
     thing, size = (np.repeat(column, counts) for column in zip(*((one, size) for one, _, size, _ in uses), strict=True))
     places, index = np.unique(thing * _CORES + core, return_inverse=True)
-    until, largest = np.full(len(places), _START), np.zeros(len(places), np.int64)
+    since, until, largest = np.full(len(places), _NEVER), np.full(len(places), _START), np.zeros(len(places), np.int64)
+    np.minimum.at(since, index, np.where(thing == len(program.others), _START, first))
     np.maximum.at(until, index, last)
     np.maximum.at(largest, index, size)
-    return np.column_stack((places % _CORES, np.full(len(places), _START), until, largest))
+    return np.column_stack((places % _CORES, since, until, largest))
 
 
 _START = -1
 """Before the first step."""
+
+_NEVER = 1 << 62
+"""After the last step."""
 
 
 def _frame_elements(ops: Sequence[Operation]) -> int:

@@ -80,8 +80,8 @@ def order_digest(program: BatchProgram) -> str:
     state = blake2b(digest_size=8)
     first = min(int(batch.lane_steps.min()) for batch in program.batches)
     for batch in program.batches:
-        state.update(f"{'+'.join(batch.names)} {batch.span_steps} ".encode())
-        state.update((batch.lane_steps - first).tobytes())
+        state.update(f"{'+'.join(batch.names)} ".encode())
+        state.update(np.concatenate((batch.lane_steps - first, batch.lane_spans)).tobytes())
     return state.hexdigest()
 
 

@@ -237,7 +237,7 @@ def test_rows_sent_at_once() -> None:
         assert isinstance(producer, ScheduledComputeBatchOp)
         table = send.messages.array
         table = table[np.lexsort((table[:, 2], table[:, 0]))]
-        table[:, 3] = producer.steps.array[table[:, 0]] + producer.span_steps - 1
+        table[:, 3] = producer.last_steps[table[:, 0]]
         send.properties["messages"] = ArrayAttr.get(table)
     deferred = module_at("placed")
     PassManager(build_pipeline("spat-defer-communication")).run(make_context(), deferred)
@@ -276,7 +276,7 @@ def live_bytes(module: ModuleOp) -> int:
             cores, steps = op.lane_cores.tolist(), op.steps.array.tolist()
             for index, value in enumerate([*op.inputs, *op.constants, *op.matrices, *op.outs]):
                 for lane in range(op.lane_count) if value is rows.result else ():
-                    ends = steps[lane] + op.span.value.data - 1
+                    ends = int(op.last_steps[lane])
                     if index >= len(op.inputs):
                         come(cores[lane], lane, steps[lane])
                         use(cores[lane], lane, ends)
@@ -301,13 +301,14 @@ def live_bytes(module: ModuleOp) -> int:
             }
             living = [tile for tile in tiles if uses[tile] and min(uses[tile]) <= at <= max(uses[tile])]
             frame = max(frame, sum(int(np.prod(shape_of(a.result))) + a.slack.value.data for a in living))
-        for core, step in zip(op.lane_cores.tolist(), op.steps.array.tolist(), strict=True):
-            periods.append((core, step, step + op.span.value.data - 1, frame))
+        for lane in zip(op.lane_cores.tolist(), op.steps.array.tolist(), op.last_steps.tolist(), strict=True):
+            periods.append((*lane, frame))
     for constant in ops_of(module, pim.ConstantRowsOp):
         users = [op for op in batches if constant.result in op.constants]
         for core in {core for op in users for core in op.lane_cores.tolist()}:
+            begin = min(int(op.steps.array[op.lane_cores == core].min()) for op in users if core in op.lane_cores)
             end = max(int(op.last_steps[op.lane_cores == core].max()) for op in users if core in op.lane_cores)
-            periods.append((core, -1, end, int(np.prod(shape_of(constant.result)))))
+            periods.append((core, begin, end, int(np.prod(shape_of(constant.result)))))
     most = 0
     for step in sorted({begin for _, begin, _, _ in periods}):
         held = Counter[int]()
