@@ -22,7 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .lane_rank import RankedBatch, urgency_order
+from .lane_graph import LaneGraph, RowUses, lane_graph, row_uses
+from .lane_rank import RankedBatch
 from .wavefront import LaneBatch
 from .window import OUTSIDE
 
@@ -85,9 +86,19 @@ class Timeline:
     makespan: int
 
 
-def schedule_lanes(batches: Sequence[TimedBatch], core_count: int, lead: int = UNBOUNDED) -> Timeline:
-    """Schedules all lanes; ``batches`` are in topological order. O(n log n) in lanes, reads and messages."""
-    return _Simulation(batches, core_count, lead).run()
+def schedule_lanes(
+    batches: Sequence[TimedBatch], core_count: int, lead: int = UNBOUNDED, graph: LaneGraph | None = None
+) -> Timeline:
+    """Schedules all lanes; ``batches`` are in topological order. O(n log n) in lanes, reads and messages.
+
+    ``graph``, if it is known already, is that of the batches (:func:`graph_of`).
+    """
+    return _Simulation(batches, graph_of(batches) if graph is None else graph, core_count, lead).run()
+
+
+def graph_of(batches: Sequence[TimedBatch]) -> LaneGraph:
+    """What is the same for every choice of cores."""
+    return lane_graph([timed.ranked for timed in batches])
 
 
 def validate_timeline(batches: Sequence[TimedBatch], timeline: Timeline) -> list[str]:
@@ -124,23 +135,28 @@ READY, FREE, END = range(3)
 class _Simulation:
     """All cores at work. Lanes are numbered through all batches."""
 
-    def __init__(self, batches: Sequence[TimedBatch], core_count: int, lead: int) -> None:
-        counts = [timed.batch.lanes for timed in batches]
+    def __init__(self, batches: Sequence[TimedBatch], graph: LaneGraph, core_count: int, lead: int) -> None:
+        lanes = len(graph.place)
+        cores = np.concatenate([np.zeros(0, np.int64), *(timed.cores for timed in batches)])
+        uses = row_uses(graph, cores)
         self._batches = batches
+        self._graph = graph
         self._lead = lead
-        self._first = [0, *np.cumsum(counts).tolist()]
-        self._batch_of: list[int] = np.repeat(np.arange(len(batches)), counts).tolist()
-        self._rank = _joined(urgency_order([timed.ranked for timed in batches]))
-        self._core = _joined([timed.cores for timed in batches])
-        self._targets = _targets(batches)
-        self._readers, self._missing = _dependencies(batches, self._first)
-        self._unread = [0] * self._first[-1]
-        for (row, _), lanes in self._readers.items():
-            self._unread[row] += len(lanes)
+        self._first: list[int] = graph.first.tolist()
+        self._batch_of: list[int] = graph.batch_of.tolist()
+        self._place: list[int] = graph.place.tolist()
+        self._core: list[int] = cores.tolist()
+        self._cycles: list[int] = [timed.cycles for timed in batches]
+        self._use_first, self._use_start, self._readers = uses.first, uses.start, uses.readers
+        self._use_core: list[int] = uses.core.tolist()
+        self._send_cycles, self._receive_cycles, self._flight_cycles = _message_costs(batches, graph, uses, cores)
+        self._missing: list[int] = graph.read_counts().tolist()
+        self._unread: list[int] = graph.reader_counts().tolist()
+        self._rows_read = _rows_by_reader(graph) if lead < UNBOUNDED else []
         self._held: dict[int, int] = {}
-        self._ready_at = [0] * self._first[-1]
-        self._start = [-1] * self._first[-1]
-        self._finish = [-1] * self._first[-1]
+        self._ready_at = [0] * lanes
+        self._start = [-1] * lanes
+        self._finish = [-1] * lanes
         self._waiting: list[list[tuple[int, int]]] = [[] for _ in range(core_count)]
         self._free_at = [0] * core_count
         self._running = [False] * core_count
@@ -174,21 +190,20 @@ class _Simulation:
 
     def _push(self, time: int, kind: int, what: int) -> None:
         # At equal times, ends and readiness go by urgency, then come cores.
-        heappush(self._events, (time, len(self._rank) + what if kind == FREE else self._rank[what], kind, what))
+        heappush(self._events, (time, len(self._place) + what if kind == FREE else self._place[what], kind, what))
 
     def _make_ready(self, lane: int, time: int) -> None:
-        index = self._batch_of[lane]
         behind = lane - self._lead
-        if behind >= self._first[index] and self._unread[behind] > 0:
+        if behind >= self._first[self._batch_of[lane]] and self._unread[behind] > 0:
             self._held[behind] = lane
             return
         core = self._core[lane]
-        heappush(self._waiting[core], (self._rank[lane], lane))
+        heappush(self._waiting[core], (self._place[lane], lane))
         self._dispatch(core, time)
 
     def _let_go(self) -> None:
         """Nothing can happen any more but for the lead: the most urgent lane that it holds back goes on."""
-        behind, lane = min(self._held.items(), key=lambda pair: self._rank[pair[1]])
+        behind, lane = min(self._held.items(), key=lambda pair: self._place[pair[1]])
         del self._held[behind]
         self._unread[behind] = 0
         self._push(max(self._free_at), READY, lane)
@@ -203,7 +218,7 @@ class _Simulation:
         start = self._load(lane, core, time)
         self._start[lane] = start
         self._running[core] = True
-        self._push(start + self._batches[self._batch_of[lane]].cycles, END, lane)
+        self._push(start + self._cycles[self._batch_of[lane]], END, lane)
 
     def _end(self, lane: int, time: int) -> None:
         core = self._core[lane]
@@ -213,34 +228,39 @@ class _Simulation:
             return
         self._running[core] = False
         self._finish[lane] = time
-        self._finish_reads(lane, time)
-        self._arrive(lane, core, time)
-        self._free_at[core] = max(self._free_at[core], self._send(lane, core, time))
+        if self._rows_read:
+            self._finish_reads(lane, time)
+        self._free_at[core] = max(self._free_at[core], self._pass_on(lane, core, time))
         self._push(self._free_at[core], FREE, core)
 
-    def _send(self, lane: int, core: int, time: int) -> int:
+    def _pass_on(self, lane: int, core: int, time: int) -> int:
         """Sends the row of ``lane`` to one core after the other; the time at which the last message has left.
 
         A receiver that is in the middle of another message keeps the sender waiting.
         """
-        costs = self._batches[self._batch_of[lane]].transfer
-        for target in self._targets[lane]:
+        done = time
+        for use in range(self._use_first[lane], self._use_first[lane + 1]):
+            target = self._use_core[use]
+            if target == core:
+                self._arrive(use, done)
+                continue
             begin = max(time, self._linked[target], self._switch[core], self._switch[target])
-            receive = int(costs.receive[core, target])
-            self._linked[target] = begin + receive
+            received = begin + self._receive_cycles[use]
+            self._linked[target] = received
             if self._running[target]:
-                self._held_up[target] += receive
+                self._held_up[target] += self._receive_cycles[use]
             else:
-                self._free_at[target] = max(self._free_at[target], begin + receive)
-            self._arrive(lane, target, begin + receive)
-            time = begin + int(costs.send[core, target])
-            self._switch[core] = time + int(costs.flight[core, target])
+                self._free_at[target] = max(self._free_at[target], received)
+            self._arrive(use, received)
+            time = begin + self._send_cycles[use]
+            self._switch[core] = time + self._flight_cycles[use]
         self._linked[core] = max(self._linked[core], time)
         return time
 
-    def _arrive(self, row: int, core: int, time: int) -> None:
-        """The row of lane ``row`` is on ``core``: lanes there may have all they need."""
-        for lane in self._readers.get((row, core), ()):
+    def _arrive(self, use: int, time: int) -> None:
+        """A row is on a core where it is used: lanes there may have all they need."""
+        for at in range(self._use_start[use], self._use_start[use + 1]):
+            lane = self._readers[at]
             self._missing[lane] -= 1
             self._ready_at[lane] = max(self._ready_at[lane], time)
             if self._missing[lane] == 0:
@@ -248,78 +268,37 @@ class _Simulation:
 
     def _finish_reads(self, lane: int, time: int) -> None:
         """A lane has read its rows: batches that the lead holds back may go on."""
-        if self._lead >= UNBOUNDED:
-            return
-        for row in self._rows_read(lane):
+        for row in self._rows_read[lane]:
             self._unread[row] -= 1
             if self._unread[row] == 0 and row in self._held:
                 self._push(time, READY, self._held.pop(row))
 
-    def _rows_read(self, lane: int) -> list[int]:
-        index = self._batch_of[lane]
-        at = np.array([lane - self._first[index]])
-        found: set[int] = set()
-        for read in self._batches[index].batch.reads:
-            if read.producer is not None:
-                rows = read.window.rows_of(at)[0]
-                found.update((rows[rows != OUTSIDE] + self._first[read.producer]).tolist())
-        return sorted(found)
-
     def _load(self, lane: int, core: int, time: int) -> int:
         """Loads what the lane reads of the network's inputs and is not there yet; when it is there."""
-        index = self._batch_of[lane]
-        timed = self._batches[index]
-        for number, read in enumerate(timed.batch.reads):
-            if read.producer is None:
-                for row in read.window.rows_of(np.array([lane - self._first[index]]))[0].tolist():
-                    key = (read.source, core, row)
-                    if row != OUTSIDE and key not in self._loaded:
-                        self._loaded.add(key)
-                        self._port = max(self._port, time) + timed.load_cycles[number]
-                        time = self._port
+        for number, source, row in self._graph.loads.get(lane, ()):
+            if (source, core, row) not in self._loaded:
+                self._loaded.add((source, core, row))
+                cycles = self._batches[self._batch_of[lane]].load_cycles[number]
+                time = self._port = max(self._port, time) + cycles
         return time
 
 
-def _dependencies(
-    batches: Sequence[TimedBatch], first: Sequence[int]
-) -> tuple[dict[tuple[int, int], list[int]], list[int]]:
-    """The lanes that wait for a row, by (lane that computes it, core that reads it); how many rows each lane awaits."""
-    pairs = [np.zeros((0, 3), np.int64)]
-    for index, timed in enumerate(batches):
-        for read in timed.batch.reads:
-            if read.producer is not None:
-                rows = read.window.rows_of(np.arange(timed.batch.lanes))
-                inside = rows != OUTSIDE
-                lanes = np.broadcast_to(np.arange(timed.batch.lanes)[:, None], rows.shape)[inside]
-                columns = (rows[inside] + first[read.producer], timed.cores[lanes], lanes + first[index])
-                pairs.append(np.stack(columns, axis=1))
-    table = np.unique(np.concatenate(pairs), axis=0)
-    readers: dict[tuple[int, int], list[int]] = {}
-    for row, core, lane in table.tolist():
-        readers.setdefault((row, core), []).append(lane)
-    return readers, np.bincount(table[:, 2], minlength=first[-1]).tolist()
+def _message_costs(
+    batches: Sequence[TimedBatch], graph: LaneGraph, uses: RowUses, cores: Ints
+) -> tuple[list[int], list[int], list[int]]:
+    """Cycles of sending, of receiving and of the flight of each use of a row; of no meaning where it is computed."""
+    send, receive, flight = (np.zeros(len(uses.row), np.int64) for _ in range(3))
+    ends = np.searchsorted(uses.row, graph.first)
+    for timed, begin, end in zip(batches, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        pair = cores[uses.row[begin:end]], uses.core[begin:end]
+        send[begin:end] = timed.transfer.send[pair]
+        receive[begin:end] = timed.transfer.receive[pair]
+        flight[begin:end] = timed.transfer.flight[pair]
+    return send.tolist(), receive.tolist(), flight.tolist()
 
 
-def _joined(tables: Sequence[Ints]) -> list[int]:
-    return np.concatenate([np.zeros(0, np.int64), *tables]).tolist()
-
-
-def _targets(batches: Sequence[TimedBatch]) -> list[list[int]]:
-    """For each lane, the cores that need its row and do not compute it, ascending."""
-    needs: list[list[Ints]] = [[np.zeros((0, 2), np.int64)] for _ in batches]
-    for timed in batches:
-        for read in timed.batch.reads:
-            if read.producer is not None:
-                rows = read.window.rows_of(np.arange(timed.batch.lanes))
-                inside = rows != OUTSIDE
-                cores = np.broadcast_to(timed.cores[:, None], rows.shape)[inside]
-                needs[read.producer].append(np.stack((rows[inside], cores), axis=1))
-    found: list[list[int]] = []
-    for timed, tables in zip(batches, needs, strict=True):
-        mine: list[list[int]] = [[] for _ in range(timed.batch.lanes)]
-        pairs = np.unique(np.concatenate(tables), axis=0)
-        remote: list[list[int]] = pairs[pairs[:, 1] != timed.cores[pairs[:, 0]]].tolist()
-        for row, core in remote:
-            mine[row].append(core)
-        found += mine
-    return found
+def _rows_by_reader(graph: LaneGraph) -> list[list[int]]:
+    """The rows that each lane reads."""
+    order = np.lexsort((graph.row, graph.reader))
+    ends = np.cumsum(graph.read_counts())[:-1]
+    return [rows.tolist() for rows in np.split(graph.row[order], ends)]

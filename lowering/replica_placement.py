@@ -7,19 +7,20 @@ cores as there are replicas and with the network between them at its usual dista
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.core_packing import Groups, pack_groups
+from ..analysis.lane_graph import LaneGraph, row_uses
 from ..analysis.message_times import residences
 from ..analysis.placement import place_cores
-from ..analysis.timeline import TimedBatch, Timeline, schedule_lanes
-from ..analysis.window import OUTSIDE
+from ..analysis.timeline import TimedBatch, Timeline, graph_of, schedule_lanes
 from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts
-from .lane_tasks import lane_batches, timed_batches
-from .schedule_memory import slot_bytes
+from .lane_tasks import timed_batches
+from .schedule_memory import estimated_peaks, slot_bytes
 from .target import Target
 from .transfer_costs import TransferModel, row_bytes
 
@@ -36,51 +37,73 @@ MEMORY_SHARE = 0.8
 """Of a core's memory that the packing fills; the rest is for rows that come early and for gaps."""
 
 
-def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts) -> list[Ints]:
-    """The core of each replica of each batch. Raises `NoRoomError` if the weights do not fit."""
+ROUNDS = 6
+"""Placements to try: each is made for the times at which replicas are busy in the schedule on the one before."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedLanes:
+    """A placement, and the schedule on it."""
+
+    cores: list[Ints]
+    """[batches][replicas]"""
+    graph: LaneGraph
+    timed: list[TimedBatch]
+    timeline: Timeline
+
+
+def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts) -> PlacedLanes:
+    """The placement of least makespan, of those that seem to fit the local memories if any do.
+
+    Raises `NoRoomError` if the weights do not fit.
+    """
     machine = costs.target.machine
     replicas = np.array([batch.replica_count for batch in batches])
-    first = np.cumsum(replicas) - replicas
-    own = np.split(np.arange(int(replicas.sum())), first[1:])
-    timed = timed_batches(batches, own, costs, TransferModel(costs.target, uniform=True))
-    timeline = schedule_lanes(timed, int(replicas.sum()))
-    groups = Groups(
-        _busy(timed, timeline, int(replicas.sum())),
-        _memory(batches, timed, timeline, costs, int(replicas.sum())),
-        np.repeat([costs.of(batch).scratch_bytes for batch in batches], replicas),
-        np.repeat([costs.of(batch).arrays for batch in batches], replicas),
-        np.repeat(np.arange(len(batches)), replicas),
+    first, count = np.cumsum(replicas)[:-1], int(replicas.sum())
+    model = TransferModel(costs.target)
+    timed = timed_batches(
+        batches, np.split(np.arange(count), first), costs, TransferModel(costs.target, uniform=True)
     )
-    core = pack_groups(groups, machine.core_count, machine.arrays_per_core, MEMORY_SHARE * machine.local_memory_bytes)
-    return np.split(core, first[1:])
+    group_of = [one.cores for one in timed]
+    graph = graph_of(timed)
+    timeline = schedule_lanes(timed, count, graph=graph)
+    memory = _memory(batches, timed, timeline, costs, count)
+    found: list[tuple[bool, int, int, PlacedLanes]] = []
+    for turn in range(ROUNDS):
+        groups = Groups(
+            _busy(group_of, timeline, count),
+            memory,
+            np.repeat([costs.of(batch).scratch_bytes for batch in batches], replicas),
+            np.repeat([costs.of(batch).arrays for batch in batches], replicas),
+            np.repeat(np.arange(len(batches)), replicas),
+        )
+        limit = MEMORY_SHARE * machine.local_memory_bytes
+        core = pack_groups(groups, machine.core_count, machine.arrays_per_core, limit)
+        core = core_places(batches, graph, core[np.concatenate(group_of)], costs.target)[core]
+        cores = np.split(core, first)
+        timed = timed_batches(batches, cores, costs, model)
+        timeline = schedule_lanes(timed, machine.core_count, graph=graph)
+        full = int(estimated_peaks(batches, timed, timeline, costs).max()) > machine.local_memory_bytes
+        found.append((full, timeline.makespan, turn, PlacedLanes(cores, graph, timed, timeline)))
+    return min(found, key=lambda one: one[:3])[-1]
 
 
-def place_on_mesh(batches: Sequence[ComputeBatchOp], cores: Sequence[Ints], target: Target) -> list[Ints]:
-    """The cores of the replicas at the places on the mesh that keep traffic near."""
+def core_places(batches: Sequence[ComputeBatchOp], graph: LaneGraph, core: Ints, target: Target) -> Ints:
+    """[cores] the place on the mesh of each core, when the lanes are on ``core`` [n], that keeps traffic near."""
     machine = target.machine
+    uses = row_uses(graph, core)
+    size = np.array([row_bytes(batch.outs[0], target) for batch in batches])[graph.batch_of[uses.row]]
     traffic = np.zeros((machine.core_count, machine.core_count), np.int64)
-    homes = [
-        replica_cores[np.arange(batch.lane_count) % batch.replica_count]
-        for batch, replica_cores in zip(batches, cores, strict=True)
-    ]
-    for lanes, home, reader in zip(lane_batches(batches), homes, batches, strict=True):
-        for read, value in zip(lanes.reads, reader.inputs, strict=True):
-            if read.producer is not None:
-                rows = read.window.rows_of(np.arange(lanes.lanes))
-                inside = rows != OUTSIDE
-                here = np.broadcast_to(home[:, None], rows.shape)[inside]
-                pairs = np.unique(np.stack((rows[inside], here), axis=1), axis=0)
-                np.add.at(traffic, (homes[read.producer][pairs[:, 0]], pairs[:, 1]), row_bytes(value, target))
-    place = place_cores(traffic, machine.hops)
-    return [place[replica_cores] for replica_cores in cores]
+    np.add.at(traffic, (core[uses.row], uses.core), size)
+    return place_cores(traffic, machine.hops)
 
 
-def _busy(timed: Sequence[TimedBatch], timeline: Timeline, count: int) -> Floats:
+def _busy(group_of: Sequence[Ints], timeline: Timeline, count: int) -> Floats:
     """[groups, PERIODS] the share of each period that each group's lanes take, spread over its neighbours."""
     found = np.zeros((count, PERIODS))
     width = max(timeline.makespan, 1) / PERIODS
-    for one, start, finish in zip(timed, timeline.start, timeline.finish, strict=True):
-        np.add.at(found, one.cores, _elapsed(finish / width) - _elapsed(start / width))
+    for mine, start, finish in zip(group_of, timeline.start, timeline.finish, strict=True):
+        np.add.at(found, mine, _elapsed(finish / width) - _elapsed(start / width))
     total = np.cumsum(np.pad(found, ((0, 0), (REACH + 1, REACH))), axis=1)
     return (total[:, 2 * REACH + 1 :] - total[:, : -2 * REACH - 1]) / (2 * REACH + 1)
 

@@ -13,22 +13,21 @@ from xdsl.passes import ModulePass
 from ..analysis.contract import Contract, changes_meaning, decided_here, may_trade, no_longer_known
 from ..analysis.core_packing import NoRoomError
 from ..analysis.proxies import Level
-from ..analysis.timeline import UNBOUNDED, TimedBatch, Timeline, schedule_lanes
+from ..analysis.timeline import Timeline, schedule_lanes
 from ..analysis.yardsticks import replicas_apart, replicas_as_cores, replicas_on_cores, schedule_on_cores
 from ..dialects.location import node_name
 from ..dialects.spat import ComputeBatchOp
 from ..dialects.tile import ArrayAttr
 from ..lowering.lane_cost import BatchCosts, batch_arrays
-from ..lowering.lane_tasks import spread_vector_batches, timed_batches
-from ..lowering.replica_placement import place_on_mesh, place_replicas
+from ..lowering.lane_tasks import spread_vector_batches
+from ..lowering.replica_placement import PlacedLanes, place_replicas
 from ..lowering.schedule_memory import estimated_peaks
 from ..lowering.target import Target, target_of
-from ..lowering.transfer_costs import TransferModel
 from ..support.diagnostics import TileError
 from .statistics import record_statistic
 
-LEADS = (UNBOUNDED, 64, 32, 16, 8, 4, 2, 1)
-"""What is tried, in this order, when no lead is given."""
+LEADS = (64, 32, 16, 8, 4, 2, 1)
+"""What is tried, in this order, when no lead is given and the memories do not suffice for an unbounded one."""
 
 
 @dataclass(frozen=True)
@@ -103,27 +102,25 @@ class SpatSchedulePeftPass(ModulePass):
         costs = BatchCosts(target)
         spread_vector_batches(batches, costs)
         try:
-            cores = place_replicas(batches, costs)
+            placed = place_replicas(batches, costs)
         except NoRoomError as error:
             raise _too_small(batches, target) from error
-        cores = place_on_mesh(batches, cores, target)
-        timed = timed_batches(batches, cores, costs, TransferModel(target))
-        timeline = self._timeline(batches, timed, costs)
+        timeline = self._timeline(batches, placed, costs)
         record_statistic("makespan cycles", timeline.makespan)
-        for batch, batch_cores, start, finish in zip(batches, cores, timeline.start, timeline.finish, strict=True):
-            batch.properties["cores"] = ArrayAttr.get(batch_cores.astype(np.int32))
+        for batch, cores, start, finish in zip(batches, placed.cores, timeline.start, timeline.finish, strict=True):
+            batch.properties["cores"] = ArrayAttr.get(cores.astype(np.int32))
             batch.properties["steps"] = ArrayAttr.get(start)
             batch.properties["spans"] = ArrayAttr.get(finish - start)
 
-    def _timeline(self, batches: list[ComputeBatchOp], timed: list[TimedBatch], costs: BatchCosts) -> Timeline:
+    def _timeline(self, batches: list[ComputeBatchOp], placed: PlacedLanes, costs: BatchCosts) -> Timeline:
         """The schedule with the given lead, or with the longest that seems to fit the local memories."""
-        machine = costs.target.machine
-        leads = (self.lead,) if self.lead else LEADS
-        timeline = schedule_lanes(timed, machine.core_count, leads[0])
-        for lead in leads[1:]:
-            if int(estimated_peaks(batches, timed, timeline, costs).max()) <= machine.local_memory_bytes:
+        machine, timeline = costs.target.machine, placed.timeline
+        if self.lead:
+            return schedule_lanes(placed.timed, machine.core_count, self.lead, placed.graph)
+        for lead in LEADS:
+            if int(estimated_peaks(batches, placed.timed, timeline, costs).max()) <= machine.local_memory_bytes:
                 break
-            timeline = schedule_lanes(timed, machine.core_count, lead)
+            timeline = schedule_lanes(placed.timed, machine.core_count, lead, placed.graph)
         return timeline
 
 
