@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -26,10 +27,11 @@ def batch_length(batch: ComputeBatchOp) -> int:
     return sum(1 for _ in batch.block.ops)
 
 
-def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> bool:
+def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int, order: Mapping[Operation, int]) -> bool:
     """Whether lane i of the consumer reads exactly what lane i of the producer yields, for the operand ``index``.
 
-    Two batches that both hold weights stay apart: on one core they would run one after the other.
+    Two batches that both hold weights stay apart: on one core they would run one after the other. ``order`` are the
+    positions of the ops in their block.
     """
     window = consumer.row_windows[index]
     value = consumer.inputs[index]
@@ -41,22 +43,24 @@ def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> 
         and not (producer.is_scheduled or consumer.is_scheduled)
         and not (producer.vmm_ops and (consumer.vmm_ops or keeps_its_lanes(consumer)))
         and not (consumer.vmm_ops and keeps_its_lanes(producer))
-        and not ((producer.vmm_ops or len(producer.inputs) > 1) and _would_wait(producer, consumer, index))
+        and not ((producer.vmm_ops or len(producer.inputs) > 1) and _would_wait(producer, consumer, index, order))
     )
 
 
-def _would_wait(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> bool:
-    """Whether the products of the producer would wait for another operand of the consumer before they start.
+def _would_wait(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int, order: Mapping[Operation, int]) -> bool:
+    """Whether what the producer does would wait for another operand of the consumer before it starts.
 
-    They do not if they need that operand themselves, or something that is computed from it.
+    It does not if it needs that operand itself, or something that is computed from it.
     """
     awaited = {value for position, value in enumerate(consumer.inputs) if position != index}
+    earliest = min((order[value.owner] for value in awaited if isinstance(value.owner, Operation)), default=0)
     pending, seen = list(producer.inputs), set(producer.inputs)
     while pending and awaited:
         value = pending.pop()
         awaited.discard(value)
         owner = value.owner
-        if isinstance(owner, ComputeBatchOp):
+        # What comes before all that is awaited is computed from none of it.
+        if isinstance(owner, ComputeBatchOp) and order[owner] > earliest:
             new = [one for one in owner.inputs if one not in seen]
             seen.update(new)
             pending += new

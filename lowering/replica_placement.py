@@ -61,9 +61,7 @@ def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts) -> Plac
     replicas = np.array([batch.replica_count for batch in batches])
     first, count = np.cumsum(replicas)[:-1], int(replicas.sum())
     model = TransferModel(costs.target)
-    timed = timed_batches(
-        batches, np.split(np.arange(count), first), costs, TransferModel(costs.target, uniform=True)
-    )
+    timed = timed_batches(batches, np.split(np.arange(count), first), costs, TransferModel(costs.target, uniform=True))
     group_of = [one.cores for one in timed]
     graph = graph_of(timed)
     timeline = schedule_lanes(timed, count, graph=graph)

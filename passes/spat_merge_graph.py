@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..analysis.contract import Contract, changes_meaning, fused_lanes, may_trade
@@ -31,25 +32,30 @@ class SpatMergeGraphPass(ModulePass):
                 changes_meaning(fused_lanes, "a lane of a fused batch stands for one of each batch in it"),
             ),
             "span_cycles": may_trade(
-                "a lane that adds the products of other parts to its own waits for them before it starts, which saves "
-                "the adding batch cores and its rows a message each. It costs latency: to be limited to operands that "
-                "are there anyway"
+                "what is fused into a batch with weights runs on as few replicas as that has; in return its rows need "
+                "no message, which takes longer than the work"
             ),
         }
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for batch in [inner for inner in op.walk() if isinstance(inner, ComputeBatchOp)]:
-            current: ComputeBatchOp | None = batch
-            while current is not None:
-                current = _fuse_first(current)
+        for block in dict.fromkeys(batch.parent for batch in op.walk() if isinstance(batch, ComputeBatchOp)):
+            assert block is not None
+            order: dict[Operation, int] = {inner: position for position, inner in enumerate(block.ops)}
+            for batch in [inner for inner in block.ops if isinstance(inner, ComputeBatchOp)]:
+                current: ComputeBatchOp | None = batch
+                while current is not None:
+                    current = _fuse_first(current, order)
 
 
-def _fuse_first(consumer: ComputeBatchOp) -> ComputeBatchOp | None:
+def _fuse_first(consumer: ComputeBatchOp, order: dict[Operation, int]) -> ComputeBatchOp | None:
     """Fuses the first operand's producer that can be; None if there is none."""
     for index, value in enumerate(consumer.inputs):
         producer = value.owner
-        if isinstance(producer, ComputeBatchOp) and can_fuse(producer, consumer, index):
+        if isinstance(producer, ComputeBatchOp) and can_fuse(producer, consumer, index, order):
             record_statistic("batches fused")
-            return fuse(producer, consumer, index)
+            position = order[consumer]
+            fused = fuse(producer, consumer, index)
+            order[fused] = position
+            return fused
     return None
