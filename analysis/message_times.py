@@ -69,19 +69,23 @@ class Residence:
 
     def rings(self) -> Ints:
         """Lines [m, 4] of a core, its first step with a row, its last one, and the rows that it holds at most."""
-        order = np.argsort(self.core, kind="stable")
-        homes, starts = np.unique(self.core[order], return_index=True)
-        mine = np.split(order, starts[1:]) if len(homes) else []
-        lines = [
+        if not len(self.core):
+            return np.zeros((0, 4), np.int64)
+        order = np.lexsort((self.first, self.core))
+        core, first, last = self.core[order], self.first[order], self.last[order]
+        begins = np.flatnonzero(np.diff(core, prepend=-1))
+        # Of the rows that have come by the end of row i, all but the i that came before it are held with it.
+        behind = int(last.max()) + 1
+        held = np.searchsorted(core * behind + first, core * behind + last, side="right") - np.arange(len(core))
+        return np.stack(
             (
-                int(home),
-                int(self.first[at].min()),
-                int(self.last[at].max()),
-                most_at_once(self.first[at], self.last[at]),
-            )
-            for home, at in zip(homes, mine, strict=True)
-        ]
-        return np.array(lines, np.int64).reshape(-1, 4)
+                core[begins],
+                first[begins],
+                np.maximum.reduceat(last, begins),
+                np.maximum.reduceat(held, begins),
+            ),
+            axis=1,
+        )
 
 
 def residences(timed: list[TimedBatch], timeline: Timeline) -> list[Residence]:

@@ -50,6 +50,8 @@ class PlacedLanes:
     graph: LaneGraph
     timed: list[TimedBatch]
     timeline: Timeline
+    fits: bool
+    """Whether the local memories seem to suffice."""
 
 
 def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts) -> PlacedLanes:
@@ -65,7 +67,8 @@ def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts) -> Plac
     group_of = [one.cores for one in timed]
     graph = graph_of(timed)
     timeline = schedule_lanes(timed, count, graph=graph)
-    memory = _memory(batches, timed, timeline, costs, count)
+    slots = [slot_bytes(batch, costs.target) for batch in batches]
+    memory = _memory(timed, timeline, slots, [costs.of(batch).constant_bytes for batch in batches], count)
     found: list[tuple[bool, int, int, PlacedLanes]] = []
     for turn in range(ROUNDS):
         groups = Groups(
@@ -81,8 +84,8 @@ def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts) -> Plac
         cores = np.split(core, first)
         timed = timed_batches(batches, cores, costs, model)
         timeline = schedule_lanes(timed, machine.core_count, graph=graph)
-        full = int(estimated_peaks(batches, timed, timeline, costs).max()) > machine.local_memory_bytes
-        found.append((full, timeline.makespan, turn, PlacedLanes(cores, graph, timed, timeline)))
+        fits = int(estimated_peaks(batches, timed, timeline, costs, slots).max()) <= machine.local_memory_bytes
+        found.append((not fits, timeline.makespan, turn, PlacedLanes(cores, graph, timed, timeline, fits)))
     return min(found, key=lambda one: one[:3])[-1]
 
 
@@ -112,14 +115,15 @@ def _elapsed(time: Floats) -> Floats:
 
 
 def _memory(
-    batches: Sequence[ComputeBatchOp], timed: list[TimedBatch], timeline: Timeline, costs: BatchCosts, count: int
+    timed: list[TimedBatch], timeline: Timeline, slots: Sequence[int], constants: Sequence[int], count: int
 ) -> Floats:
     """[groups, PERIODS] bytes of the rows that each group holds, and of its constants."""
     found = np.zeros((count, PERIODS))
     width = max(timeline.makespan, 1) / PERIODS
-    for batch, one, held in zip(batches, timed, residences(timed, timeline), strict=True):
-        found[np.unique(one.cores)] += costs.of(batch).constant_bytes
-        for core, first, last, slots in held.rings().tolist():
+    held_rows = residences(timed, timeline)
+    for one, slot, constant, held in zip(timed, slots, constants, held_rows, strict=True):
+        found[np.unique(one.cores)] += constant
+        for core, first, last, rows in held.rings().tolist():
             begin, end = int(first / width) - REACH, int(last / width) + REACH + 1
-            found[core, max(begin, 0) : end] += slots * slot_bytes(batch, costs.target)
+            found[core, max(begin, 0) : end] += rows * slot
     return found

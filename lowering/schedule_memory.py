@@ -17,19 +17,21 @@ from .target import Target
 Ints = NDArray[np.int64]
 
 
-def estimated_peaks(batches: Sequence[BatchOp], timed: list[TimedBatch], timeline: Timeline, costs: BatchCosts) -> Ints:
+def estimated_peaks(
+    batches: Sequence[BatchOp], timed: list[TimedBatch], timeline: Timeline, costs: BatchCosts, slots: Sequence[int]
+) -> Ints:
     """[cores] bytes at the moment when most is held: rings of rows while any of their rows is, the constants, and room
-    for the temporary tiles of the lane that needs most."""
+    for the temporary tiles of the lane that needs most. ``slots`` are those of :func:`slot_bytes`."""
     target = costs.target
     scratch = np.zeros(target.machine.core_count, np.int64)
     constants = np.zeros(target.machine.core_count, np.int64)
     rings: list[Ints] = [np.zeros((0, 4), np.int64)]
-    for op, one, held in zip(batches, timed, residences(timed, timeline), strict=True):
+    for op, one, slot, held in zip(batches, timed, slots, residences(timed, timeline), strict=True):
         cost = costs.of(op)
         cores = np.unique(one.cores)
         scratch[cores] = np.maximum(scratch[cores], cost.scratch_bytes)
         constants[cores] += cost.constant_bytes
-        rings.append(held.rings() * np.array([1, 1, 1, slot_bytes(op, target)]))
+        rings.append(held.rings() * np.array([1, 1, 1, slot]))
     return scratch + constants + _most_held(np.concatenate(rings), target.machine.core_count)
 
 

@@ -21,7 +21,7 @@ from ..dialects.tile import ArrayAttr
 from ..lowering.lane_cost import BatchCosts, batch_arrays
 from ..lowering.lane_tasks import spread_vector_batches
 from ..lowering.replica_placement import PlacedLanes, place_replicas
-from ..lowering.schedule_memory import estimated_peaks
+from ..lowering.schedule_memory import estimated_peaks, slot_bytes
 from ..lowering.target import Target, target_of
 from ..support.diagnostics import TileError
 from .statistics import record_statistic
@@ -117,10 +117,14 @@ class SpatSchedulePeftPass(ModulePass):
         machine, timeline = costs.target.machine, placed.timeline
         if self.lead:
             return schedule_lanes(placed.timed, machine.core_count, self.lead, placed.graph)
+        if placed.fits:
+            return timeline
+        slots = [slot_bytes(batch, costs.target) for batch in batches]
         for lead in LEADS:
-            if int(estimated_peaks(batches, placed.timed, timeline, costs).max()) <= machine.local_memory_bytes:
-                break
             timeline = schedule_lanes(placed.timed, machine.core_count, lead, placed.graph)
+            peaks = estimated_peaks(batches, placed.timed, timeline, costs, slots)
+            if int(peaks.max()) <= machine.local_memory_bytes:
+                break
         return timeline
 
 
