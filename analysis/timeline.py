@@ -68,6 +68,8 @@ class TimedBatch:
     """Of a row of its result."""
     load_cycles: tuple[int, ...] = field(default=())
     """Of one row of each input; only those of the network's inputs count."""
+    constant_cycles: int = 0
+    """Of loading the constants of a replica, before its first lane."""
 
     @property
     def ranked(self) -> RankedBatch:
@@ -167,6 +169,8 @@ class _Simulation:
         """Until when what each core has sent is on the network."""
         self._port = 0
         self._loaded: set[tuple[int, int, int]] = set()
+        self._supplied: set[tuple[int, int]] = set()
+        """Batches and cores whose constants are there."""
         self._events: list[tuple[int, int, int, int]] = []
 
     def run(self) -> Timeline:
@@ -274,11 +278,15 @@ class _Simulation:
                 self._push(time, READY, self._held.pop(row))
 
     def _load(self, lane: int, core: int, time: int) -> int:
-        """Loads what the lane reads of the network's inputs and is not there yet; when it is there."""
+        """Loads what the lane reads of global memory and is not there yet; when it is there."""
+        index = self._batch_of[lane]
+        if self._batches[index].constant_cycles and (index, core) not in self._supplied:
+            self._supplied.add((index, core))
+            time = self._port = max(self._port, time) + self._batches[index].constant_cycles
         for number, source, row in self._graph.loads.get(lane, ()):
             if (source, core, row) not in self._loaded:
                 self._loaded.add((source, core, row))
-                cycles = self._batches[self._batch_of[lane]].load_cycles[number]
+                cycles = self._batches[index].load_cycles[number]
                 time = self._port = max(self._port, time) + cycles
         return time
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -80,6 +81,8 @@ class BatchCost:
     """Of the temporary tiles of a lane: the most that live at one of its instructions."""
     constant_bytes: int
     """Of the constants of a replica."""
+    constant_load_cycles: int
+    """Of loading them."""
 
 
 class BatchCosts:
@@ -103,6 +106,10 @@ class BatchCosts:
             batch_arrays(batch, target),
             target.element_bytes * selection.scratch_elements,
             target.element_bytes * (_elements(constants) + _elements(stacks)),
+            sum(
+                int(target.machine.load_cycles(0, size * target.element_bytes))
+                for size in [*(held.channels for held in selection.constants), *map(math.prod, stacks)]
+            ),
         )
 
 

@@ -46,6 +46,7 @@ def timed_batches(
             costs.of(batch).cycles,
             model.of(batch.outs[0]),
             tuple(model.load_cycles(value) for value in batch.inputs),
+            costs.of(batch).constant_load_cycles,
         )
         for batch, lanes, replica_cores in zip(batches, lane_batches(batches), cores, strict=True)
     ]

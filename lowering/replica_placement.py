@@ -37,7 +37,7 @@ MEMORY_SHARE = 0.8
 """Of a core's memory that the packing fills; the rest is for rows that come early and for gaps."""
 
 
-ROUNDS = 6
+ROUNDS = 8
 """Placements to try: each is made for the times at which replicas are busy in the schedule on the one before."""
 
 
