@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-BUSY = 0.5
+BUSY = 0.3
 """The share of the chip's time that a sample makes use of, measured on schedules of convolutional networks."""
 
 SHARPNESS = 1.5
