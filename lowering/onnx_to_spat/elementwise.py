@@ -240,7 +240,7 @@ def inverse_fourth_root(builder: BatchBuilder, x: SSAValue, least: float, most: 
     floor under the tangents still leads to the root, if ever more slowly.
     """
     points = [2 * least * 10**k for k in range(int(np.ceil(np.log10(most / least))) + 1)]
-    floor = filled(builder, x, 0.5 * points[-1] ** -0.25, whole=True)
+    floor = filled(builder, x, 0.5 * points[-1] ** -0.25)
     estimate = floor
     for point in points:
         slope = filled(builder, x, -0.25 * point**-1.25)
