@@ -105,7 +105,7 @@ def weights_out_of_order(module: ModuleOp) -> None:
 @STAGE.edit("a lane is one step long again", Caught.GUARD, "order")
 def span_forgotten(module: ModuleOp) -> None:
     for op in batches_of(module):
-        set_number(op, "span", 1)
+        change_array(op, "spans", np.ones_like)
 
 
 @STAGE.edit("steps leave a gap for each lane", Caught.GUARD, "order")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from ir_edits import array_of, batches_of, change_array, number_of, ops_of, set_array
+from ir_edits import array_of, batches_of, change_array, ops_of, set_array
 from mutant_registry import Stage
 from mutation_run import Caught
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ def ready(send: ChannelSendOp, table: Ints) -> Ints:
     """The step at which each row of a table is there."""
     producer = send.source.owner
     assert isinstance(producer, ScheduledComputeBatchOp)
-    return array_of(producer, "steps")[table[:, ROW]] + number_of(producer, "span") - 1
+    return producer.last_steps[table[:, ROW]]
 
 
 @STAGE.edit("every row is sent twice", Caught.GUARD, "sends", "receives", "send_bytes")

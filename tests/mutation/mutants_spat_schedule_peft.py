@@ -64,7 +64,7 @@ def vectors_on_the_busiest_core(module: ModuleOp) -> None:
     busy: dict[int, int] = {}
     for op in layers_of(module):
         for core in array_of(op, "cores").tolist():
-            busy[core] = busy.get(core, 0) + op.lane_count * op.span.value.data
+            busy[core] = busy.get(core, 0) + int(op.lane_spans.sum())
     most = max(busy, key=lambda core: busy[core])
     for op in batches_of(module):
         if op not in layers_of(module):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from ir_edits import array_of, batches_of, number_of, set_array
+from ir_edits import array_of, batches_of, set_array
 from numpy.typing import NDArray
 from tilec.analysis.window import OUTSIDE
 from tilec.dialects import spat
@@ -39,9 +39,9 @@ def renumber(module: ModuleOp, rank: Rank) -> None:
         lane = can_run.pop(0)
         batch, number = lane
         core = cores[batch][number]
-        there = max((start[read] + number_of(batches[read[0]], "span") for read in needed[lane]), default=0)
+        there = max((start[read] + int(batches[read[0]].lane_spans[read[1]]) for read in needed[lane]), default=0)
         start[lane] = max(there + 1, free.get(core, 0))
-        free[core] = start[lane] + number_of(batches[batch], "span")
+        free[core] = start[lane] + int(batches[batch].lane_spans[lane[1]])
         for reader in readers.get(lane, ()):
             missing[reader] -= 1
             if missing[reader] == 0:
