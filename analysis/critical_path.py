@@ -7,7 +7,7 @@ executes its events in the one order of steps, a message occupies both its cores
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -80,6 +80,9 @@ class Events(NamedTuple):
         return Events(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
+_Line = tuple[int, int, int, int, int, int, int]
+
+
 def core_span(events: Events, shared: bool = False) -> int:
     """Cycles until everything is done, when every core executes its events in order and waits for what they need.
 
@@ -91,14 +94,14 @@ def core_span(events: Events, shared: bool = False) -> int:
     places = 0 if shared else PLACES
     holder = np.where(events.partner < 0, events.core, events.partner)
     made = np.where(events.makes < 0, -1, events.makes + holder * places)
-    needed: list[int] = (events.needs + np.repeat(events.core, events.need_counts) * places).tolist()
+    needed = cast("list[int]", (events.needs + np.repeat(events.core, events.need_counts) * places).tolist())
     first = np.cumsum(events.need_counts) - events.need_counts
     order = np.argsort(events.key, kind="stable")
     columns = (first, events.need_counts, events.core, events.partner, events.cycles, events.partner_cycles, made)
-    lines = cast("list[list[int]]", [column[order].tolist() for column in columns])
+    lines = zip(*(column[order].tolist() for column in columns), strict=True)
     free: list[int] = [0] * (max(int(events.core.max()), int(events.partner.max())) + 1)
     there: dict[int, int] = {}
-    for at, count, core, partner, cycles, partner_cycles, row in zip(*lines, strict=True):
+    for at, count, core, partner, cycles, partner_cycles, row in cast("Iterable[_Line]", lines):
         start = free[core]
         for need in needed[at : at + count]:
             ready = there.get(need, 0)
