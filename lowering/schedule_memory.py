@@ -18,11 +18,18 @@ Ints = NDArray[np.int64]
 
 
 def estimated_peaks(
-    batches: Sequence[BatchOp], timed: list[TimedBatch], timeline: Timeline, costs: BatchCosts, slots: Sequence[int]
+    batches: Sequence[BatchOp],
+    timed: list[TimedBatch],
+    timeline: Timeline,
+    costs: BatchCosts,
+    slots: Sequence[int] | None = None,
 ) -> Ints:
     """[cores] bytes at the moment when most is held: rings of rows while any of their rows is, the constants, and room
-    for the temporary tiles of the lane that needs most. ``slots`` are those of :func:`slot_bytes`."""
+    for the temporary tiles of the lane that needs most. ``slots``, if they are
+    known already, are those of :func:`slot_bytes`."""
     target = costs.target
+    if slots is None:
+        slots = [slot_bytes(batch, target) for batch in batches]
     scratch = np.zeros(target.machine.core_count, np.int64)
     constants = np.zeros(target.machine.core_count, np.int64)
     rings: list[Ints] = [np.zeros((0, 4), np.int64)]

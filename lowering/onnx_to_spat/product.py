@@ -202,7 +202,7 @@ def products(feature: Feature, kernel: Kernel, outputs: int, machine: Machine, p
     tiles = -(-outputs // columns)
     column_parts = -(-tiles // machine.arrays_per_core)
     if kernel.output[0] > 1:
-        column_parts = max(column_parts, -(-outputs // COLUMN_PART))
+        column_parts = max(column_parts, _column_parts(outputs, columns))
     found = [Product(feature, kernel, outputs, 1, column_parts, machine, precision)]
     if kernel.dilation[1] == 1 and column_parts == 1:
         for windows in range(2, min(kernel.output[1], MOST_WINDOWS) + 1):
@@ -210,3 +210,11 @@ def products(feature: Feature, kernel: Kernel, outputs: int, machine: Machine, p
             if one.group_arrays <= machine.arrays_per_core:
                 found.append(one)
     return found
+
+
+def _column_parts(outputs: int, array_columns: int) -> int:
+    """Parts of `COLUMN_PART` outputs or fewer; one part less if the last one would not even fill half an array."""
+    parts = -(-outputs // COLUMN_PART)
+    width = -(-outputs // (parts * array_columns)) * array_columns
+    last = (outputs - 1) % width + 1
+    return parts - 1 if parts > 1 and 2 * last < array_columns else parts

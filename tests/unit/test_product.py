@@ -137,9 +137,11 @@ def test_layers_that_do_not_fit_are_refused() -> None:
         allocate_layers(demands, TINY, EIGHT_BITS, replicate=True)
 
 
-@pytest.mark.parametrize(("outputs", "rows", "parts"), [(256, 8, 1), (257, 8, 2), (1000, 8, 4), (1000, 1, 1)])
+@pytest.mark.parametrize(
+    ("outputs", "rows", "parts"), [(256, 8, 1), (319, 8, 1), (320, 8, 2), (1000, 8, 4), (1000, 1, 1)]
+)
 def test_wide_outputs_are_split(outputs: int, rows: int, parts: int) -> None:
-    """Into parts of 256 at most, but for layers of one row, as far as a core has the arrays."""
+    """Into parts of 256, the last of at least 64; not layers of one row, as far as a core has the arrays."""
     value = Block(arg_types=[TensorType(f32, (rows, 1, 64))]).args[0]
     feature = Feature.of([Segment(value, np.arange(64, dtype=np.int32))], 1, rows, 1)
     found = products(feature, Kernel((1, 1), output=(rows, 1)), outputs, Machine.load("reference144"), EIGHT_BITS)
