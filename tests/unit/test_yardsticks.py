@@ -331,7 +331,7 @@ def test_buffers_take_no_more_than_tensors() -> None:
     tensors, buffers = proxies(module_at("tensors")), proxies(module_at("buffers"))
     # Rows of the input and of its copy, of 8 x 4, and of 8 x 8, two of them with two columns more; of 8 x 8 and 4 x 8.
     rows = 8 * 4 + 10 * 4 + 10 * 8 + 8 * 8 + 4 * 8
-    # Vectors of all products; what they make, with as much slack: one of the first layer, two of the second; the pool's.
+    # Vectors of all products; what they make, with as much slack: one of the first layer, two of the second; a pool's.
     assert buffers.buffer_bytes == rows + (120 + 240) + 3 * (64 + 64) + 64
     # On tensors, also what is yielded: on buffers, it is formed in its row.
     assert tensors.buffer_bytes == buffers.buffer_bytes + 8 * 4 + 64 + 64 + 4 * 8
