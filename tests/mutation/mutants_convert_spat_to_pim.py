@@ -77,7 +77,7 @@ def transfer_twice(module: ModuleOp) -> None:
 
 @STAGE.edit("the batch of another layer's cores is taken", Caught.BOTH, "assignment")
 def cores_of_another(module: ModuleOp) -> None:
-    first, second, *_ = batches_of(module)
+    _, first, second, *_ = batches_of(module)
     cores = array_of(first, "cores").copy()
     set_array(first, "cores", array_of(second, "cores"))
     set_array(second, "cores", cores)

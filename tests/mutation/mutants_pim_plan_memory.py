@@ -144,7 +144,7 @@ def ring_of_one(module: ModuleOp) -> None:
 
 @STAGE.edit("tiles of a frame share one address", Caught.NUMERICS)
 def tiles_overlap(module: ModuleOp) -> None:
-    allocs = [op for op in batches_of(module)[1].block.ops if isinstance(op, AllocOp)]
+    allocs = [op for op in batches_of(module)[2].block.ops if isinstance(op, AllocOp)]
     for alloc in allocs[1:]:
         set_array(alloc, "addresses", array_of(allocs[0], "addresses"))
 

@@ -113,7 +113,7 @@ def later_steps(module: ModuleOp) -> None:
 
 @STAGE.edit("the tensor before the one that is read is communicated", Caught.NUMERICS)
 def wrong_tensor(module: ModuleOp) -> None:
-    first, second = deferred(module)
+    first, second = deferred(module)[-2:]
     read_instead(second, second.source, first.source)
 
 

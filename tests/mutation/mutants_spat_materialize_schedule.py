@@ -59,7 +59,7 @@ def last_lane_first(module: ModuleOp) -> None:
     renumber(module, lambda batch, lane: rank(0, first - 1 - lane) if batch == 0 else rank(batch, lane))
 
 
-@STAGE.edit("a batch is materialized once for each of its readers", Caught.BOTH, "recomputed")
+@STAGE.edit("a batch is materialized once for each of its readers", Caught.BOTH, "work_cycles")
 def batch_for_each_reader(module: ModuleOp) -> None:
     for op in batches_of(module):
         assert isinstance(op, ScheduledComputeBatchOp)
@@ -87,7 +87,7 @@ def yields_too_soon(module: ModuleOp) -> None:
     replace(relu, relu.source)
 
 
-@STAGE.edit("windows lose the rows above their image", Caught.NUMERICS)
+@STAGE.edit("windows lose the rows above their image", Caught.BOTH)
 def windows_without_pads(module: ModuleOp) -> None:
     for op in layers_of(module):
         assert isinstance(op, spat.BatchOp)

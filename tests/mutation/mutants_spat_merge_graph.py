@@ -25,7 +25,7 @@ def row_by_row(producer: spat.ComputeBatchOp, consumer: spat.ComputeBatchOp, ind
 
 @STAGE.patch(CAN_FUSE, "two layers with weights are fused, too", Caught.GUARD, "product_slots", program="mixed")
 def layers_fused(can_fuse: CanFuse) -> CanFuse:
-    return lambda *arguments: can_fuse(*arguments) or row_by_row(*arguments)
+    return lambda *arguments: can_fuse(*arguments) or row_by_row(*arguments[:3])
 
 
 @STAGE.edit("a fused batch gets the replicas of the operand that has fewest", Caught.GUARD, "width_of_node")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ STAGE = Stage("spat-schedule-peft")
 SMALL = "the critical path is the same; what is lost is in the times of messages, which are not decided yet"
 
 
-@STAGE.edit("the core of the last class is used for all", Caught.GUARD, "width", "product_slots")
+@STAGE.edit("the core of the last class is used for all", Caught.BOTH, "width")
 def everything_on_one_core(module: ModuleOp) -> None:
     rank = as_scheduled(module)
     for op in batches_of(module):
@@ -25,7 +26,7 @@ def everything_on_one_core(module: ModuleOp) -> None:
     renumber(module, rank)
 
 
-@STAGE.edit("all replicas of a layer go to the core that its first replica got", Caught.GUARD, "product_slots")
+@STAGE.edit("all replicas of a layer go to the core that its first replica got", Caught.GUARD, "width")
 def replicas_share_a_core(module: ModuleOp) -> None:
     rank = as_scheduled(module)
     for op in layers_of(module):
@@ -73,25 +74,25 @@ def vectors_on_the_busiest_core(module: ModuleOp) -> None:
 
 
 @STAGE.patch(
-    "tilec.passes.spat_schedule_peft.LEADS",
-    "what fits the memories is compared the wrong way round, so that rows are never ahead by more than one",
-    Caught.GUARD,
-    "span_cycles",
+    "tilec.lowering.replica_placement.schedule_lanes",
+    "rows are never ahead by more than one, whatever the memories hold",
+    Caught.NEITHER,
     program="mixed",
+    why="the schedule is as long as list scheduling makes it, and four times the transfers of the busiest core",
 )
-def lead_of_one(leads: Sequence[int]) -> Sequence[int]:
-    return (1,)
+def lead_of_one(schedule: Callable[..., Any]) -> Callable[..., Any]:
+    return partial(schedule, lead=1)
 
 
 @STAGE.patch(
-    "tilec.passes.spat_schedule_peft.place_on_mesh",
+    "tilec.lowering.replica_placement.place_cores",
     "cores stay where they were numbered, wherever that is on the mesh",
     Caught.NEITHER,
     program="spread",
     why="bytes go further than they need to, and less far than between cores at random",
 )
 def placement_forgotten(place: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda batches, cores, target: cores
+    return lambda traffic, hops: np.arange(len(hops))
 
 
 @STAGE.edit(
@@ -125,7 +126,7 @@ def too_early(module: ModuleOp) -> None:
     change_array(batches_of(module)[-1], "steps", lambda steps: steps // 2)
 
 
-@STAGE.edit("two lanes of one core start at the same step", Caught.NUMERICS)
+@STAGE.edit("two lanes of one core start at the same step", Caught.BOTH)
 def two_lanes_at_once(module: ModuleOp) -> None:
     op = layers_of(module)[0]
     first = array_of(op, "cores")
