@@ -115,6 +115,32 @@ def four_cores_of_many(module: ModuleOp) -> None:
     renumber(module, rank)
 
 
+@STAGE.edit(
+    "cores are numbered in fours, and three of the four get nothing",
+    Caught.GUARD,
+    "product_slots",
+    program="spread",
+)
+def every_fourth_core(module: ModuleOp) -> None:
+    rank = as_scheduled(module)
+    for op in batches_of(module):
+        change_array(op, "cores", lambda cores: cores // 4 * 4)
+    renumber(module, rank)
+
+
+@STAGE.edit(
+    "replicas of layers are placed row by row, and all rows are the first",
+    Caught.GUARD,
+    "product_slots",
+    program="spread",
+)
+def first_row_of_the_mesh(module: ModuleOp) -> None:
+    rank = as_scheduled(module)
+    for op in layers_of(module):
+        change_array(op, "cores", lambda cores: cores % 12)
+    renumber(module, rank)
+
+
 @STAGE.edit("cores are counted from 1", Caught.BOTH)
 def cores_from_one(module: ModuleOp) -> None:
     for op in batches_of(module):
