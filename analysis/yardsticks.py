@@ -159,18 +159,19 @@ def before_with_room(name: str, part: int = ROOM) -> MappingFunction:
 
 
 def replicas_as_cores(before: Proxies, after: Proxies) -> int | None:
-    """As many cores as the replicas of the layer that has most: they do not share one."""
-    if before.width_of_node is None:
+    """As many cores as the replicas of the layer that has most: they do not share one. And three quarters of what all
+    layers together could make use of."""
+    if before.width_of_node is None or after.cores is None:
         return None
-    return max((replicas for _, replicas in before.width_of_node), default=1)
+    replicas = [count for _, count in before.width_of_node]
+    usable = min(sum(replicas), after.cores)
+    return max(*replicas, usable - usable // 4, 1)
 
 
 def replicas_apart(before: Proxies, after: Proxies) -> int | None:
-    """Replicas of a layer have cores of their own, but for a few; unless there are more of them than cores."""
-    if before.product_slots is None or after.product_slots is None or after.cores is None:
+    """Replicas of one layer are on different cores, but for a few. Layers may share cores."""
+    if before.product_slots is None or after.product_slots is None:
         return None
-    if before.product_slots > after.cores:
-        return min(before.product_slots, after.product_slots)
     return before.product_slots - before.product_slots // 4
 
 

@@ -116,15 +116,15 @@ def four_cores_of_many(module: ModuleOp) -> None:
 
 
 @STAGE.edit(
-    "cores are numbered in fours, and three of the four get nothing",
+    "cores are numbered in sixteens, and fifteen of them get nothing",
     Caught.GUARD,
-    "product_slots",
+    "width",
     program="spread",
 )
-def every_fourth_core(module: ModuleOp) -> None:
+def every_sixteenth_core(module: ModuleOp) -> None:
     rank = as_scheduled(module)
     for op in batches_of(module):
-        change_array(op, "cores", lambda cores: cores // 4 * 4)
+        change_array(op, "cores", lambda cores: cores // 16 * 16)
     renumber(module, rank)
 
 
