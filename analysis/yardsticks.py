@@ -159,13 +159,10 @@ def before_with_room(name: str, part: int = ROOM) -> MappingFunction:
 
 
 def replicas_as_cores(before: Proxies, after: Proxies) -> int | None:
-    """As many cores as the replicas of the layer that has most: they do not share one. And three quarters of what all
-    layers together could make use of."""
-    if before.width_of_node is None or after.cores is None:
+    """As many cores as the replicas of the layer that has most: they do not share one."""
+    if before.width_of_node is None:
         return None
-    replicas = [count for _, count in before.width_of_node]
-    usable = min(sum(replicas), after.cores)
-    return max(*replicas, usable - usable // 4, 1)
+    return max((replicas for _, replicas in before.width_of_node), default=1)
 
 
 def replicas_apart(before: Proxies, after: Proxies) -> int | None:

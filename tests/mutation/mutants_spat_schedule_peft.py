@@ -118,7 +118,7 @@ def four_cores_of_many(module: ModuleOp) -> None:
 @STAGE.edit(
     "cores are numbered in sixteens, and fifteen of them get nothing",
     Caught.GUARD,
-    "width",
+    "product_slots",
     program="spread",
 )
 def every_sixteenth_core(module: ModuleOp) -> None:
