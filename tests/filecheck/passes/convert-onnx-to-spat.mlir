@@ -82,14 +82,14 @@ func.func @main(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32> {
 
 // -----
 
-// 300 outputs are computed in two parts, each with rows of its own.
+// 340 outputs are computed in two parts, each with rows of its own.
 // CHECK:      [[A:%[0-9]+]] = spat.compute_batch lanes 2 {{.*}} weights({{.*}} : tensor<64x256xf32>) -> tensor<2x1x256xf32> {
-// CHECK:      [[B:%[0-9]+]] = spat.compute_batch lanes 2 {{.*}} weights({{.*}} : tensor<64x44xf32>) -> tensor<2x1x44xf32> {
-// CHECK:      spat.output "output0" {{.*}} [[A]], [[B]] : tensor<2x1x256xf32>, tensor<2x1x44xf32>
-func.func @main(%x: tensor<1x64x2x1xf32>) -> tensor<1x300x2x1xf32> {
-  %w = onnx.Constant #tile.array<f32[300, 64, 1, 1] splat 0.5>
-  %y = onnx.Conv(%x, %w) {kernel_shape = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>} : (tensor<1x64x2x1xf32>, tensor<300x64x1x1xf32>) -> tensor<1x300x2x1xf32>
-  func.return %y : tensor<1x300x2x1xf32>
+// CHECK:      [[B:%[0-9]+]] = spat.compute_batch lanes 2 {{.*}} weights({{.*}} : tensor<64x84xf32>) -> tensor<2x1x84xf32> {
+// CHECK:      spat.output "output0" {{.*}} [[A]], [[B]] : tensor<2x1x256xf32>, tensor<2x1x84xf32>
+func.func @main(%x: tensor<1x64x2x1xf32>) -> tensor<1x340x2x1xf32> {
+  %w = onnx.Constant #tile.array<f32[340, 64, 1, 1] splat 0.5>
+  %y = onnx.Conv(%x, %w) {kernel_shape = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>} : (tensor<1x64x2x1xf32>, tensor<340x64x1x1xf32>) -> tensor<1x340x2x1xf32>
+  func.return %y : tensor<1x340x2x1xf32>
 }
 
 // -----
