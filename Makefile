@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-slow lint format docs baselines mutants clean
+.PHONY: help demo test test-slow bench lint format docs baselines mutants clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,6 +18,9 @@ test: $(INSTALLED) ## run the tests, but for the slow ones
 
 test-slow: $(INSTALLED) ## run all tests
 	$(BIN)/python -m pytest -m 'slow or not slow'
+
+bench: $(INSTALLED) ## measure compiled networks and the compiler; ARGS="--networks resnet18 --json FILE"
+	$(BIN)/python -m bench $(ARGS)
 
 lint: $(INSTALLED) ## check style and types
 	$(BIN)/ruff check .

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = sorted(path for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")))
+DOCUMENTS = sorted(path for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")))
 
 _BLOCK = re.compile(
     r"^<!-- (run|output)(?: of: (?P<command>[^\n]*))? -->\n```(\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL

@@ -1,0 +1,162 @@
+"""Measures one network: compiles it as a user would, and times the package by the clock.
+
+Everything in `Program` is the same in every run; what is in `Usage` is not.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .process import Usage, run, tool
+from .simulator import simulated_latency_ms
+
+MACHINE = Path(__file__).parents[1] / "analysis" / "machines" / "reference144.json"
+GRAPH, FINISHED = "spat graph", "package"
+WORKING = ("matrix", "vector", "local_move", "send", "receive", "global_memory", "scalar")
+"""Of what the clock says that a core spends its time on: what is not waiting."""
+WARM_UP, ROUNDS = 5, 50
+"""Latencies of one sample: how long cores in a loop run before their rounds are counted, and how long these are."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled network."""
+
+    latency_ms: float
+    """Of one sample, by the clock."""
+    path_ms: float
+    """The longest path through the replicas' lanes, before any of them share a core; transfers take no time."""
+    core_ms: float
+    """What the busiest core does: the cycles of its instructions, each executing alone."""
+    memory_ms: float
+    """How long global memory serves."""
+    order_ms: float
+    """The longest path through the finished streams, messages included: what the order of the schedule allows."""
+    interval_ms: float
+    """Between samples when every core begins again at once; see `ROUNDS`."""
+    interval_bound_ms: float
+    """What the busiest core does for one sample when it does not wait, by the clock."""
+    spent: Mapping[str, float]
+    """The share of all cores' time by what it is spent on, in the clock's words."""
+    instructions: int
+    scalar_instructions: int
+    matrix_products: int
+    messages: int
+    message_bytes: int
+    cores_used: int
+    arrays_used: int
+    peak_local_bytes: int
+    ir_ops: int
+    """The most that the IR had after a pass."""
+    sha256: str
+    simulator_ms: float | None = None
+    """The latency by pimsim-nn, if that was asked for."""
+
+    @property
+    def bound_ms(self) -> float:
+        """No order of work makes one sample take less time with these parts and replicas on these cores."""
+        return max(self.path_ms, self.core_ms, self.memory_ms)
+
+    @property
+    def bound_by(self) -> str:
+        """What the bound comes from."""
+        bounds = {"path": self.path_ms, "core": self.core_ms, "memory": self.memory_ms}
+        return max(bounds, key=bounds.__getitem__)
+
+    @property
+    def scalar_per_useful(self) -> float:
+        """Scalar instructions for each other one."""
+        return self.scalar_instructions / (self.instructions - self.scalar_instructions)
+
+
+def compile_and_time(
+    model: Path, scratch: Path, simulator: Path | None = None, pipeline: bool = True, repeat: int = 1
+) -> tuple[Program, Usage]:
+    """The program, and what `tile-compile` took: the least of ``repeat`` runs. Raises a CommandError.
+
+    ``pipeline`` is whether to measure the interval, which takes `ROUNDS` times as long as the latency.
+    """
+    scratch.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=scratch))
+    try:
+        package = folder / "package"
+        summary, usage = _compile(model, package)
+        for _ in range(repeat - 1):
+            usage = _least(usage, _compile(model, package)[1])
+        program = _program(package, summary, pipeline)
+        if simulator is not None:
+            latency_ms = simulated_latency_ms(simulator, package, MACHINE, 2 * program.latency_ms, folder)
+            program = replace(program, simulator_ms=latency_ms)
+        return program, usage
+    finally:
+        shutil.rmtree(folder)
+
+
+def _compile(model: Path, package: Path) -> tuple[dict[str, Any], Usage]:
+    shutil.rmtree(package, ignore_errors=True)
+    printed, usage = run([tool("tile-compile"), str(model), "-o", str(package), "--json"])
+    return json.loads(printed), usage
+
+
+def _least(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        min(one.wall_s, other.wall_s),
+        min(one.user_s, other.user_s),
+        min(one.system_s, other.system_s),
+        min(one.peak_rss_bytes, other.peak_rss_bytes),
+    )
+
+
+def _program(package: Path, summary: Mapping[str, Any], pipeline: bool) -> Program:
+    stages = json.loads((package / "report" / "proxies.json").read_bytes())["stages"]
+    graph = [stage for stage in stages.values() if stage["level"] == GRAPH][-1]
+    finished = stages[FINISHED]
+    period_ns = json.loads(MACHINE.read_bytes())["chip_config"]["core_config"]["period"]
+    clock = _clock(package)
+    latency_ms = _ms(clock["latency_ns"])
+    whole = clock["makespan_ns"] * len(clock["cores"])
+    return Program(
+        latency_ms=latency_ms,
+        path_ms=_ms(graph["span_cycles"] * period_ns),
+        core_ms=_ms(finished["busy_cycles_max"] * period_ns),
+        memory_ms=_ms(clock["global_memory_busy_ns"]),
+        order_ms=_ms(finished["makespan_cycles"] * period_ns),
+        interval_ms=interval_ms(package, latency_ms) if pipeline else math.nan,
+        interval_bound_ms=_ms(max(sum(core["spent_ns"][use] for use in WORKING) for core in clock["cores"])),
+        spent={use: round(time / whole, 6) for use, time in clock["spent_ns"].items()},
+        instructions=summary["instructions"],
+        scalar_instructions=summary["scalar_instructions"],
+        matrix_products=summary["matrix_products"],
+        messages=summary["messages"],
+        message_bytes=summary["message_bytes"],
+        cores_used=summary["cores_used"],
+        arrays_used=summary["arrays_used"],
+        peak_local_bytes=finished["core_bytes_max"],
+        ir_ops=max(stage["ir_ops"] or 0 for stage in stages.values() if "ir_ops" in stage),
+        sha256=summary["sha256"],
+    )
+
+
+def interval_ms(package: Path, latency_ms: float) -> float:
+    """The time between rounds of the slowest core, counted over `ROUNDS` latencies: true to one round."""
+    times = WARM_UP * latency_ms, (WARM_UP + ROUNDS) * latency_ms
+    before, after = (
+        _clock(package, "--mode", "throughput", "--sim-time", repr(time))["sustained_rounds"] for time in times
+    )
+    return round((times[1] - times[0]) / (after - before), 6) if after > before else math.inf
+
+
+def _clock(package: Path, *options: str) -> dict[str, Any]:
+    printed, _ = run([tool("tile-run"), str(package), "--timing", "--json", *options])
+    return json.loads(printed)
+
+
+def _ms(nanoseconds: float) -> float:
+    return round(nanoseconds * 1e-6, 6)
