@@ -100,7 +100,7 @@ def _compiler(row: Row) -> dict[str, str]:
         "user s": f"{usage.user_s:.2f}",
         "system s": f"{usage.system_s:.2f}",
         "wall s": f"{usage.wall_s:.2f}",
-        "rival s": _number(other.get("compile_s")),
+        "rival user s": _number(other.get("compile_user_s")),
         "peak RSS MB": f"{usage.peak_rss_bytes / 1e6:.0f}",
         "rival GiB": _number(other.get("compile_gib")),
     }
