@@ -6,28 +6,24 @@ From it the proxies come in the same way at every level, so that the numbers of 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
 from ..analysis.proxies import UNNAMED
-from ..analysis.window import RowWindow, window_rows
+from ..analysis.window import RowWindow
 from ..dialects import pim, spat
-from ..dialects.spat import WindowAttr, shape_of
+from ..dialects.spat import shape_of
+from .batch_facts import AnyBatch, BatchFacts, BatchMemory
 from .body_costs import BodyCost, instruction_cost, partial_results, partial_sums, tile_cost
-from .body_memory import Body, BodyMemory, node_names
+from .body_memory import Body, node_names
 from .op_kinds import ops_of
 from .row_instances import producer_of
 from .target import Target
 
 Ints = NDArray[np.int64]
-AnyBatch = spat.BatchOp | pim.CoreBatchOp
-
 _TRAVELS = (spat.DeferredCommunicationOp, spat.ChannelReceiveOp, pim.LoadOp, pim.TransferOp)
 
 
@@ -55,22 +51,32 @@ class Tensor:
         return math.prod(self.shape[1:])
 
 
-@dataclass(eq=False)
 class Batch:
-    """A compute batch."""
+    """A compute batch in its program."""
 
-    op: AnyBatch
-    cost: BodyCost
-    lanes: int
-    replicas: int
-    cores: Ints | None
-    """Of each lane; None if it is not scheduled."""
-    steps: Ints | None
-    reads: list[tuple[Tensor, RowWindow | None, Ints]]
-    names: list[str]
-    """The nodes that it comes from."""
-    by_node: dict[str, Counter[str]]
-    """Elements of products, and of sums of products of slices, of one lane, by the nodes of these ops."""
+    def __init__(
+        self,
+        op: AnyBatch,
+        facts: BatchFacts,
+        names: list[str],
+        cost: BodyCost,
+        by_node: dict[str, dict[str, int]],
+        reads: list[tuple[Tensor, RowWindow | None, Ints]],
+    ) -> None:
+        self.op = op
+        self.names = names
+        """The nodes that it comes from."""
+        self.lanes = facts.lanes
+        self.replicas = facts.replicas
+        self.cores = facts.cores
+        """Of each lane; None if it is not scheduled."""
+        self.lane_spans = facts.spans
+        """Steps that each lane extends over."""
+        self.cost = cost
+        self.by_node = by_node
+        """Elements of products, and of sums of products of slices, of one lane, by the nodes of these ops."""
+        self.reads = reads
+        self._facts = facts
 
     @property
     def lane_cores(self) -> Ints:
@@ -79,23 +85,18 @@ class Batch:
 
     @property
     def lane_steps(self) -> Ints:
-        assert self.steps is not None, "the batch is scheduled"
-        return self.steps
-
-    @property
-    def lane_spans(self) -> Ints:
-        """Steps that each lane extends over."""
-        return self.op.lane_spans
+        assert self._facts.steps is not None, "the batch is scheduled"
+        return self._facts.steps
 
     @property
     def last_steps(self) -> Ints:
         """The last step of each lane."""
         return self.lane_steps + self.lane_spans - 1
 
-    @cached_property
+    @property
     def core_set(self) -> set[int]:
         """The cores that it runs on."""
-        return set(self.lane_cores[: self.replicas].tolist())
+        return self._facts.core_set
 
 
 class BatchProgram:
@@ -106,7 +107,7 @@ class BatchProgram:
         bodies: Mapping[AnyBatch, Sequence[Operation]],
         others: Sequence[Operation],
         target: Target | None,
-        memory: BodyMemory,
+        memory: BatchMemory,
     ) -> None:
         """Of batches with the ops of their bodies, and of the ops beside them."""
         self.others = others
@@ -116,11 +117,10 @@ class BatchProgram:
         self.body_ops = bodies
         """The ops of the body of each batch."""
         self._labels = node_names(bodies)
+        self._facts = [memory.facts(op, ops) for op, ops in bodies.items()]
+        memory.forget_others()
+        self.bodies = [facts.body for facts in self._facts]
         self._name_tensors()
-        self.bodies = [
-            memory.body(op.block, len(op.windows), ops) if isinstance(op, spat.BatchOp) else None
-            for op, ops in bodies.items()
-        ]
         self.batches = [self._batch(index, op) for index, op in enumerate(bodies)]
         self._collect_tables()
         self.tensors = list(dict.fromkeys(self.values.values()))
@@ -129,8 +129,8 @@ class BatchProgram:
     def _name_tensors(self) -> None:
         index: dict[Operation, int] = {op: position for position, op in enumerate(self.body_ops)}
         for op, position in index.items():
-            for number, value in enumerate(op.results):
-                self.values[value] = Tensor(shape_of(value), position, number, self._labels[position])
+            for number, (value, shape) in enumerate(zip(op.results, self._facts[position].shapes, strict=True)):
+                self.values[value] = Tensor(shape, position, number, self._labels[position])
         for op in ops_of(self.others, spat.InputOp, pim.InputOp):
             self.values[op.result] = Tensor(shape_of(op.result), None, 0, op.input_name.data)
         for op in ops_of(self.others, pim.RowsOp):
@@ -144,40 +144,26 @@ class BatchProgram:
                 self.values[op.result] = self.values[op.source]
 
     def _batch(self, index: int, op: AnyBatch) -> Batch:
-        lanes = op.lane_count
-        reads: list[tuple[Tensor, RowWindow | None, Ints]] = []
+        facts = self._facts[index]
         inputs = op.split_operands[0]
-        for position, (value, window) in enumerate(zip(inputs, op.windows, strict=True)):
+        reads: list[tuple[Tensor, RowWindow | None, Ints]] = []
+        for value, (window, rows) in zip(inputs, facts.windows, strict=True):
             tensor = self.values.get(value)
-            if tensor is None:
-                continue  # a stack of constants
-            if isinstance(window, WindowAttr):
-                rows = window_rows(window.data, lanes)
-                reads.append((tensor, window.data, rows))
-            else:
-                assert isinstance(op, pim.CoreBatchOp)
-                rows = op.input_rows(position)
-                reads.append((tensor, None, rows))
-            tensor.readers.append((index, rows))
-        cores = steps = None
-        if isinstance(op, pim.CoreBatchOp | spat.ScheduledComputeBatchOp):
-            cores, steps = op.cores.array, op.steps.array.astype(np.int64)
-        elif isinstance(op, spat.ComputeBatchOp) and op.cores is not None and op.steps is not None:
-            cores, steps = op.cores.array, op.steps.array.astype(np.int64)
-        replicas = op.replica_count
-        of_lane = None if cores is None else cores.astype(np.int64)[np.arange(lanes) % replicas]
-        cost, by_node = self._costs(op, self.bodies[index], inputs)
-        return Batch(op, cost, lanes, replicas, of_lane, steps, reads, self._labels[index].split("+"), by_node)
+            if tensor is not None:  # else it is a stack of constants
+                reads.append((tensor, window, rows))
+                tensor.readers.append((index, rows))
+        cost, by_node = self._costs(op, facts.body, inputs)
+        return Batch(op, facts, self._labels[index].split("+"), cost, by_node, reads)
 
     def _costs(
         self, op: AnyBatch, body: Body | None, inputs: Sequence[SSAValue]
-    ) -> tuple[BodyCost, dict[str, Counter[str]]]:
+    ) -> tuple[BodyCost, dict[str, dict[str, int]]]:
         if body is None:
             ops = self.body_ops[op]
             cost = instruction_cost(ops, bool(op.results), self.target)
             names = node_names([ops[position] for position, _ in cost.product_elements])
             products = enumerate([number for _, number in cost.product_elements])
-            return cost, {"product_elements": by_node(names, products), "partial_sums": Counter()}
+            return cost, {"product_elements": by_node(names, products), "partial_sums": {}}
         cost = tile_cost(body.content, self.target)
         sums = partial_sums(body.content, tuple([self._is_partial(value) for value in inputs]))
         return cost, {
@@ -202,9 +188,10 @@ class BatchProgram:
             self.values[loaded].loads.append(op.rows.array)
 
 
-def by_node(names: Sequence[str], amounts: Iterable[tuple[int, int]]) -> Counter[str]:
+def by_node(names: Sequence[str], amounts: Iterable[tuple[int, int]]) -> dict[str, int]:
     """Numbers of a body's ops, added up by the node that the op comes from."""
-    found: Counter[str] = Counter()
+    found: dict[str, int] = {}
     for position, number in amounts:
-        found[names[position]] += number
+        name = names[position]
+        found[name] = found.get(name, 0) + number
     return found

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from ..analysis.proxies import Level, Proxies, Survey
 from ..dialects import pim, spat
 from ..dialects.onnx_base import OnnxOp
-from .batch_program import AnyBatch
+from .batch_facts import AnyBatch
 from .body_content import block_ops
 from .op_kinds import ops_of
 from .proxies_batches import Memory, batch_proxies

@@ -14,9 +14,9 @@ from ..analysis.critical_path import SpanBatch, replica_span
 from ..analysis.proxies import UNNAMED, Level, counts
 from ..dialects import pim, spat
 from ..dialects.spat import shape_of
-from .batch_program import AnyBatch, Batch, BatchProgram
+from .batch_facts import AnyBatch, BatchMemory
+from .batch_program import Batch, BatchProgram
 from .body_content import body_content
-from .body_memory import BodyMemory
 from .op_kinds import ops_of
 from .program_traffic import Traffic
 from .schedule_span import SpanMemory
@@ -30,7 +30,7 @@ class Memory:
     """What one look at a module keeps for the next."""
 
     def __init__(self) -> None:
-        self.bodies = BodyMemory()
+        self.batches = BatchMemory()
         self.spans = SpanMemory()
 
 
@@ -42,8 +42,7 @@ def batch_proxies(
     memory: Memory,
 ) -> tuple[dict[str, object], Contributions]:
     """The fields that batches have, given with the ops of their bodies, and by field what each node adds to it."""
-    program = BatchProgram(bodies, others, target, memory.bodies)
-    memory.bodies.forget_others()
+    program = BatchProgram(bodies, others, target, memory.batches)
     return _Fields(program, level, target, memory.spans).fields()
 
 

@@ -23,6 +23,10 @@ class Target:
     machine: Machine
     precision: Precision
 
+    def __hash__(self) -> int:
+        """Costs are kept by target, and looked up often."""
+        return hash(self.machine)
+
     @cached_property
     def known_cycles(self) -> dict[tuple[str, int, int], int]:
         """Cycles of one instruction by its name, size and what it writes, so far as someone has asked for them."""
