@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .columns import Columns, Target
-from .isa import OP_LIMIT, TWO_VECTOR_OPS, VECTOR_OPS, Op
+from .isa import OFFSET_BITS, OP_LIMIT, TWO_VECTOR_OPS, VECTOR_OPS, Op
 from .registers import RegisterValues
 
 I64 = npt.NDArray[np.int64]
@@ -75,7 +75,11 @@ def accesses(
     read_length = np.where(_STRIDED[op], (length - 1) * registers.rs2.astype(np.int64) + 1, read_length)
     unit = np.where(in_elements, target.element_bytes, 1)
 
-    rd, rs1, rs2 = (value.astype(np.int64) for value in (registers.rd, registers.rs1, registers.rs2))
+    offset = columns.c.astype(np.int64) * np.where(_VECTOR[op], target.element_bytes, 1)
+    rd, rs1, rs2 = (
+        value.astype(np.int64) + np.where(columns.select & OFFSET_BITS[name], offset, 0)
+        for name, value in (("rd", registers.rd), ("rs1", registers.rs1), ("rs2", registers.rs2))
+    )
     zero = np.zeros(len(columns), np.int64)
     return Accesses(
         read=Range(rs1, np.where(_READS[op], read_length * unit, zero)),

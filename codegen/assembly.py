@@ -8,12 +8,14 @@
       setbw ibiw=8, obiw=8
       sldi r1, imm=4096
       mvmul r1, r0, mbiw=8, group=0, relu=1 @0
+      vrelu r1, r0, len=64, offset=4096, select=3 @0
       send r1, size=64, core=1 @0
     .core 1 groups=[]
       ...
 
 Registers stand in the order of the instruction set's table, other operands are named, ``@`` says which node of the
-network an instruction comes from. Printing is done in bulk. Parsing takes some steps a line (about 15,000 lines a
+network an instruction comes from. An ``offset`` and the sum of what ``select``s operands stand only where there are
+any: 1 for rd, 2 for rs1, 4 for rs2. Printing is done in bulk. Parsing takes some steps a line (about 15,000 lines a
 second): it is for programs that people write or edit.
 """
 
@@ -34,6 +36,7 @@ from .row_text import Piece, Template, rows_as_text
 
 _CHUNK_ROWS = 1 << 15
 _WITH_NODE = 256
+_WITH_OFFSET = 512
 _TARGET_FIELDS = [field.name for field in fields(Target)]
 
 
@@ -55,22 +58,29 @@ def assembly_text(program: Program) -> Iterator[str]:
 def _rows(program: Program, span: slice) -> str:
     rows = program.columns.take(span)
     numbers: dict[str, Any] = dict(rows.items())
-    kinds = rows.op.astype(np.int32)
+    kinds = rows.op + np.where(rows.select != 0, _WITH_OFFSET, 0)
     if program.node is not None:
         numbers["node"] = program.node[span]
         kinds += np.where(numbers["node"] >= 0, _WITH_NODE, 0)
     return rows_as_text(kinds, numbers, _TEMPLATES).decode()
 
 
-def _template(info: OpInfo, with_node: bool) -> Template:
+def _template(info: OpInfo, with_offset: bool, with_node: bool) -> Template:
     pieces: list[Piece] = [f"  {info.mnemonic} ".encode()]
     for number, field in enumerate(info.fields):
         prefix = "r" if is_register(field) else f"{field.name}="
         pieces += [f"{', ' if number else ''}{prefix}".encode(), field.column]
+    if with_offset:
+        pieces += [b", offset=", "c", b", select=", "select"]
     return [*pieces, b" @", "node", b"\n"] if with_node else [*pieces, b"\n"]
 
 
-_TEMPLATES = {int(op) + offset: _template(info, offset > 0) for op, info in ISA.items() for offset in (0, _WITH_NODE)}
+_TEMPLATES = {
+    int(op) + offset + node: _template(info, offset > 0, node > 0)
+    for op, info in ISA.items()
+    for offset in (0, _WITH_OFFSET)
+    for node in (0, _WITH_NODE)
+}
 
 
 def parse_assembly(text: str, source: str = "<assembly>") -> Program:

@@ -15,7 +15,7 @@ from lark.exceptions import UnexpectedInput
 
 from ..support.diagnostics import TileError, TileErrors
 from .columns import COLUMN_TYPES, Columns, Program, Target
-from .isa import BY_MNEMONIC, Field, OpInfo
+from .isa import BY_MNEMONIC, INT32_MAX, INT32_MIN, Field, OpInfo
 
 _ERRORS_SHOWN = 20
 _MOST_CORES = 4096
@@ -136,7 +136,8 @@ class _Assembler:
 
     def _immediates(self, info: OpInfo, mnemonic: Token, operands: list[Any]) -> dict[str, int]:
         found = self._settings([operand for operand in operands if operand.data == "setting"])
-        expected = {field.name: field for field in info.fields if not is_register(field)}
+        optional = _offset_fields(info) if "offset" in found or "select" in found else ()
+        expected = {field.name: field for field in (*info.fields, *optional) if not is_register(field)}
         for name, token in found.items():
             if name not in expected:
                 self._error(token, f"{mnemonic} has no operand {name}", _nearest(name, list(expected)))
@@ -176,6 +177,14 @@ class _Assembler:
 def is_register(field: Field) -> bool:
     """Whether an operand is a register, written by position, and not a named number."""
     return field.column in ("rd", "rs1", "rs2")
+
+
+def _offset_fields(info: OpInfo) -> tuple[Field, ...]:
+    """The offset and what it is added to; none if the instruction cannot have one."""
+    if not info.selectable:
+        return ()
+    offset = Field("c", "offset", INT32_MIN, INT32_MAX, ())
+    return offset, Field("select", "select", 1, info.selectable, ())
 
 
 def _first_token(tree: Tree[Token]) -> Token:

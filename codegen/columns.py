@@ -31,6 +31,7 @@ COLUMN_TYPES: dict[str, npt.DTypeLike] = {
     "a": np.int32,
     "b": np.int32,
     "c": np.int32,
+    "select": np.uint8,
 }
 """Name and type of every column, in the order of the file format."""
 
@@ -48,6 +49,7 @@ class Columns:
     a: I32
     b: I32
     c: I32
+    select: U8
 
     def __post_init__(self) -> None:
         for name, column in self.items():
@@ -65,12 +67,15 @@ class Columns:
         a: npt.ArrayLike = 0,
         b: npt.ArrayLike = 0,
         c: npt.ArrayLike = 0,
+        select: npt.ArrayLike = 0,
     ) -> Columns:
         """Instructions from numbers and arrays, broadcast together: ``Columns.of(Op.SLDI, rd=1, a=addresses)``.
 
         A value that does not fit its column is a compiler error (an assertion), not a wrapped number.
         """
-        values = np.broadcast_arrays(*(np.atleast_1d(np.asarray(value)) for value in (op, rd, rs1, rs2, a, b, c)))
+        values = np.broadcast_arrays(
+            *(np.atleast_1d(np.asarray(value)) for value in (op, rd, rs1, rs2, a, b, c, select))
+        )
         return cls.from_arrays(dict(zip(COLUMN_TYPES, values, strict=True)))
 
     @classmethod

@@ -61,7 +61,7 @@ def _counted(emission: Emission) -> dict[str, Clause]:
     alone = "the cycles of the IR's instructions, one by one, each executing alone"
     repeats = "what the IR copies, and constants of one number, which are stored once and repeated in local memory"
     most = emission.instructions + emission.scalars + (emission.instructions > 0)
-    scalars = "and at most one scalar instruction for each register that one reads, and one setbw a core"
+    scalars = "at most one sldi for each register that one reads and that an offset cannot replace, and a setbw a core"
     return {
         "assignment": equals(constant(place_digest(list(emission.places))), "nodes and the cores that compute them"),
         "busy_cycles": equals(constant(counts(busy)), alone),

@@ -25,8 +25,8 @@ from ..lowering.row_instances import producer_of
 from ..lowering.target import Target, target_of
 from .event_path import EventPath
 from .global_layout import ALIGNMENT
-from .isa import Op
-from .register_use import REGISTER_READS
+from .isa import ISA, Op
+from .register_use import most_loads
 
 I64 = npt.NDArray[np.int64]
 
@@ -36,6 +36,8 @@ class Emission:
     """Counts of everything but scalar instructions, and a bound for those."""
 
     cores: int
+    offsets: bool
+    """Whether instructions may hold addresses themselves."""
     kinds: Counter[Op] = field(default_factory=Counter[Op])
     moved_bytes: Counter[Op] = field(default_factory=Counter[Op])
     """Of loads, stores, messages and local copies."""
@@ -51,14 +53,15 @@ class Emission:
         self.instructions: I64 = np.zeros(self.cores, np.int64)
         """Of each core."""
         self.scalars: I64 = np.zeros(self.cores, np.int64)
-        """Of each core, at most: a load for every register that an instruction reads."""
+        """Of each core, at most: a load for every register that has to hold something new."""
+        self.most_loads = {op: most_loads(op, self.offsets) for op in ISA}
 
     def add(self, op: Op, core: I64, cycles: npt.ArrayLike, size: npt.ArrayLike = 0) -> I64:
         """An instruction on each ``core``, of ``cycles``, that moves ``size`` bytes. Returns the cycles of each."""
         self.kinds[op] += len(core)
         self.moved_bytes[op] += int(np.broadcast_to(np.asarray(size, np.int64), core.shape).sum())
         spent = np.broadcast_to(np.asarray(cycles, np.int64), core.shape)
-        self.spend(core, spent, 1, len(REGISTER_READS[op]))
+        self.spend(core, spent, 1, self.most_loads[op])
         return spent
 
     def add_alone(self, op: Op, core: I64, key: npt.ArrayLike, cycles: npt.ArrayLike, size: int = 0) -> None:
@@ -78,7 +81,7 @@ def emission_of(module: ModuleOp) -> Emission:
     """What the module's `pim.program` comes to. It has addresses: a package was made of it."""
     target = target_of(module)
     program = next(op for op in module.body.block.ops if isinstance(op, pim.ProgramOp))
-    found = Emission(target.machine.core_count)
+    found = Emission(target.machine.core_count, offsets=target.machine.rob_size == 1)
     known: dict[object, int] = {}
     constants: set[ArrayAttr] = set()
     held: dict[tuple[int, int], list[I64]] = {}
@@ -135,7 +138,7 @@ def _batch(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[obj
                 known[key] = issue_cycles(issue, target) // issue.count
             costs.append(known[key])
             found.kinds[opcode] += lanes * issue.count
-            scalars += issue.count * len(REGISTER_READS[opcode])
+            scalars += issue.count * found.most_loads[opcode]
             if opcode is Op.LMV:
                 found.moved_bytes[opcode] += lanes * issue.count * issue.size * target.element_bytes
             if opcode not in (Op.LMV, Op.LLDI) and id(issue.location) not in names:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .columns import COLUMN_TYPES, Columns
 from .isa import BY_CODE, ISA, mnemonic
 
-_OPERANDS = tuple(name for name in COLUMN_TYPES if name != "op")
+_OPERANDS = tuple(name for name in COLUMN_TYPES if name not in ("op", "select"))
 _CODES = 256
 
 
@@ -26,6 +26,7 @@ def _bounds() -> tuple[dict[str, npt.NDArray[np.int64]], dict[str, npt.NDArray[n
 
 
 _LEAST, _MOST = _bounds()
+_SELECTABLE = np.array([BY_CODE[code].selectable if code in BY_CODE else 0 for code in range(_CODES)], np.uint8)
 _KNOWN = np.isin(np.arange(_CODES), list(BY_CODE))
 
 
@@ -42,7 +43,9 @@ def field_faults(columns: Columns, limit: int = 10) -> list[FieldFault]:
     bad = ~_KNOWN[columns.op]
     for name in _OPERANDS:
         column = getattr(columns, name)
-        bad |= (column < _LEAST[name][columns.op]) | (column > _MOST[name][columns.op])
+        wrong = (column < _LEAST[name][columns.op]) | (column > _MOST[name][columns.op])
+        bad |= wrong & (columns.select == 0) if name == "c" else wrong
+    bad |= (columns.select & ~_SELECTABLE[columns.op]) != 0
     return [FieldFault(int(row), _reason(columns, int(row))) for row in np.flatnonzero(bad)[:limit]]
 
 
@@ -51,6 +54,9 @@ def _reason(columns: Columns, row: int) -> str:
     info = BY_CODE.get(code)
     if info is None:
         return f"{mnemonic(code)} does not exist"
+    select = int(columns.select[row])
+    if select & ~info.selectable:
+        return f"{info.mnemonic}: select is {select}, but the offset can be added only to {info.selectable}"
     for name in _OPERANDS:
         value = int(getattr(columns, name)[row])
         least, most = int(_LEAST[name][code]), int(_MOST[name][code])

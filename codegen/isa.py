@@ -1,9 +1,14 @@
 """The instruction set: opcodes, units, and the field table that every encoder, decoder and checker shares.
 
-An instruction is one row of seven integer columns (:mod:`.columns`): ``op rd rs1 rs2 a b c``. The table below says what
-the three immediates mean for each opcode and under which names they stand in the simulator's JSON. Reference: *ISA for
-Processing-in-Memory DNN Accelerators*, arXiv 2308.06449. Not here, because the public simulator cannot execute them:
-``nop`` (hangs the core) and ``sld`` (clobbers r0); nor the ``offset`` fields (fold offsets into ``sldi``).
+An instruction is one row of eight integer columns (:mod:`.columns`): ``op rd rs1 rs2 a b c select``. The table below
+says what the three immediates mean for each opcode and under which names they stand in the simulator's JSON. Reference:
+*ISA for Processing-in-Memory DNN Accelerators*, arXiv 2308.06449. Not here, because the public simulator cannot execute
+them: ``nop`` (hangs the core) and ``sld`` (clobbers r0).
+
+An instruction may add one offset, in ``c``, to some of its addresses in local memory: those of the registers whose
+`OFFSET_BITS` are set in ``select``. It counts elements in vector instructions and bytes in transfers. ``mvmul`` has no
+offset, nor have results of ``vvdmul``, ``vavg`` and ``vmv``, sources of ``vmv``, and operands that are no local
+address.
 """
 
 from __future__ import annotations
@@ -56,6 +61,10 @@ OP_LIMIT = max(Op) + 1
 """One more than the largest opcode: the size of a table that is indexed by opcode."""
 
 
+OFFSET_BITS = {"rd": 1, "rs1": 2, "rs2": 4}
+"""By register column, what ``select`` contains if the offset is added to that operand."""
+
+
 class Unit(Enum):
     """Where an instruction executes. SETUP and SCALAR leave the pipeline at decode and never end a program."""
 
@@ -90,6 +99,13 @@ class OpInfo:
     unit: Unit
     fields: tuple[Field, ...]
     meaning: str
+    offsets: tuple[str, ...] = ()
+    """The register columns that the offset may be added to."""
+
+    @property
+    def selectable(self) -> int:
+        """All bits that ``select`` may have."""
+        return sum(OFFSET_BITS[column] for column in self.offsets)
 
     @property
     def mnemonic(self) -> str:
@@ -98,7 +114,7 @@ class OpInfo:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that carry something; in every other column a valid instruction has zero."""
+        """The columns that carry an operand; in every other column a valid instruction has zero, but for an offset."""
         return tuple(field.column for field in self.fields)
 
 
@@ -123,8 +139,23 @@ _BINARY = (_RD, _RS1, _RS2, _LEN)
 _UNARY = (_RD, _RS1, _LEN)
 
 
+_NO_OFFSETS: dict[Op, tuple[str, ...]] = {
+    Op.VVDMUL: ("rd",),
+    Op.VAVG: ("rd", "rs2"),
+    Op.VMV: ("rd", "rs1", "rs2"),
+    Op.VRSU: ("rs2",),
+    Op.VRSL: ("rs2",),
+    Op.LD: ("rs1",),
+    Op.ST: ("rd",),
+}
+"""Registers of vector and transfer instructions that take no offset."""
+
+
 def _info(op: Op, unit: Unit, fields: tuple[Field, ...], meaning: str) -> OpInfo:
-    return OpInfo(op, unit, fields, meaning)
+    takes = unit in (Unit.VECTOR, Unit.TRANSFER)
+    columns = [field.column for field in fields] if takes else []
+    offsets = (name for name in columns if name in OFFSET_BITS and name not in _NO_OFFSETS.get(op, ()))
+    return OpInfo(op, unit, fields, meaning, tuple(offsets))
 
 
 _TABLE = (

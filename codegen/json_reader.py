@@ -1,6 +1,6 @@
 """Reads ``program.json``, plain or compressed: streams of this project's and of any other compiler, as columns.
 
-The simulator's JSON can say more than a :class:`~.columns.Program`: operand offsets, a ``len`` that differs from the
+The simulator's JSON can say more than a :class:`~.columns.Program`: a ``len`` that differs from the
 ``size``, ``sld``. A :class:`JsonProgram` keeps all of it, one column a field, so that foreign streams can be timed as
 they are; :meth:`JsonProgram.to_program` gives the program of a stream that needs none of it. Fields are read as the
 simulator reads them: absent is 0, unknown is ignored, fractions are cut off, and integers wrap to 32 bits.
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ..support.diagnostics import TileError
 from .columns import COLUMN_TYPES, Columns, Program, Target
 from .field_check import field_faults
-from .isa import BY_MNEMONIC, ISA, OP_LIMIT, REGISTER_COUNT
+from .isa import BY_CODE, BY_MNEMONIC, ISA, OP_LIMIT, REGISTER_COUNT
 
 I64 = npt.NDArray[np.int64]
 
@@ -85,8 +85,10 @@ class JsonProgram:
         arrays["op"] = self.op
         if len(rows := np.flatnonzero(self.op == SLD)):
             raise self._inexpressible(int(rows[0]), "sld, which the simulator does not implement")
-        if len(rows := np.flatnonzero(self.fields["offset_value"])):
-            raise self._inexpressible(int(rows[0]), "an operand offset")
+        selectable = np.array([BY_CODE[op].selectable if op in BY_CODE else 0 for op in range(OP_LIMIT)])[self.op]
+        offset, select = self.fields["offset_value"], self.fields["offset_select"]
+        if len(rows := np.flatnonzero((offset != 0) & (select & selectable == 0) | (select & ~selectable != 0))):
+            raise self._inexpressible(int(rows[0]), "an offset that its operands do not take")
         for op, info in ISA.items():
             at = self.op == op
             for field in info.fields:
@@ -95,6 +97,8 @@ class JsonProgram:
                 for other in others:
                     if len(rows := np.flatnonzero(at & (other != first))):
                         raise self._inexpressible(int(rows[0]), f"different {' and '.join(field.json_keys)}")
+        selected = select != 0
+        arrays["c"][selected], arrays["select"][selected] = offset[selected], select[selected]
         return Columns.from_arrays(arrays)
 
     def _inexpressible(self, row: int, what: str) -> TileError:

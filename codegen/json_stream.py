@@ -10,6 +10,8 @@ import json
 import zlib
 from collections.abc import Iterator
 
+import numpy as np
+
 from .byte_sink import ByteSink
 from .columns import Program
 from .isa import ISA, OpInfo
@@ -20,6 +22,7 @@ _LEVEL = 1
 """Of gzip. The text is so regular that level 1 already gives a few bytes an instruction."""
 _GZIP = 16 + zlib.MAX_WBITS
 _SEPARATOR = b",\n"
+_WITH_OFFSET = 256
 
 
 def write_program_json(program: Program, file: ByteSink) -> None:
@@ -41,7 +44,8 @@ def program_json(program: Program) -> Iterator[bytes]:
         for start in range(span.start, span.stop, _CHUNK_ROWS):
             stop = min(start + _CHUNK_ROWS, span.stop)
             rows = program.columns.take(slice(start, stop))
-            text = rows_as_text(rows.op, dict(rows.items()), _TEMPLATES)
+            kinds = rows.op + np.where(rows.select != 0, _WITH_OFFSET, 0)
+            text = rows_as_text(kinds, dict(rows.items()), _TEMPLATES)
             yield text if stop < span.stop else text.removesuffix(_SEPARATOR)
         yield b"\n]"
     yield b"\n}\n"
@@ -53,12 +57,14 @@ def _config(program: Program) -> bytes:
     return json.dumps(config, separators=(",", ":")).encode()
 
 
-def _template(info: OpInfo) -> Template:
+def _template(info: OpInfo, with_offset: bool) -> Template:
     pieces: list[Piece] = [b'{"op":"%s"' % info.mnemonic.encode()]
     for field in info.fields:
         for key in field.json_keys:
             pieces += [b',"%s":' % key.encode(), field.column]
+    if with_offset:
+        pieces += [b',"offset":{"offset_value":', "c", b',"offset_select":', "select", b"}"]
     return [*pieces, b"}" + _SEPARATOR]
 
 
-_TEMPLATES = {int(op): _template(info) for op, info in ISA.items()}
+_TEMPLATES = {int(op) + kind: _template(info, kind > 0) for op, info in ISA.items() for kind in (0, _WITH_OFFSET)}

@@ -21,7 +21,7 @@ from .byte_sink import ByteSink
 from .columns import COLUMN_TYPES, Columns, Program, Target
 from .field_check import field_faults
 
-_MAGIC = b"TILEBIN1"
+_MAGIC = b"TILEBIN2"
 _LENGTH = struct.Struct("<I")
 _LEVEL = 1
 _CHUNK_ITEMS = 1 << 20

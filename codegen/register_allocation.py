@@ -1,4 +1,4 @@
-"""Registers for addresses: one per operand role, loaded only when the address in it has to change."""
+"""Registers for addresses: instructions with register numbers, and loads where a register has to change."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..analysis.machine import Machine
+from .address_plan import OPERANDS, AddressPlan, plan_addresses
 from .columns import COLUMN_TYPES, Columns
 from .global_layout import address_words
-from .instruction_table import NO_ADDRESS, InstructionTable
-from .isa import Op
+from .instruction_table import InstructionTable
+from .isa import REGISTER_COUNT, Op
+from .register_replacement import assign_registers
 
 I64 = npt.NDArray[np.int64]
 
-ZERO = 0
-"""Never written: registers start as 0."""
-DEST, SOURCE, SECOND = 1, 2, 3
-GLOBAL_HIGH, GLOBAL_LOW = 4, 5
-"""The pair that holds the global address of a load or a store."""
+_WORD = 1 << 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,76 +30,92 @@ class Allocated:
     node: npt.NDArray[np.int32]
 
 
-def allocate_registers(table: InstructionTable, first: Columns) -> Allocated:
-    """Turns addresses into registers. ``table`` is in order; ``first`` is put before the instructions of each core."""
-    roles = _roles(table)
+@dataclass(frozen=True, eq=False)
+class _Loads:
+    """Loads of registers, each before the instruction ``row``."""
+
+    row: I64
+    register: I64
+    value: I64
+
+
+def takes_offsets(machine: Machine) -> bool:
+    """Whether instructions for the machine have offsets: only if they execute one after another.
+
+    A larger reorder buffer compares addresses, and the public simulator adds offsets to sources by bits of the offset
+    itself, not of what is selected: it would not see what depends on what.
+    """
+    return machine.rob_size == 1
+
+
+def allocate_registers(
+    table: InstructionTable, first: Columns, *, element_bytes: int = 1, offsets: bool = False
+) -> Allocated:
+    """Turns addresses into registers. ``table`` is in order; ``first`` is put before the instructions of each core.
+
+    With ``offsets`` instructions have some of their addresses in offsets; see `takes_offsets`.
+    """
+    plan = plan_addresses(table, element_bytes, offsets)
+    # Register 0 is never written, and also the high word of global addresses that need none.
+    address = _global_addresses(table)
+    high = 0 if (address < _WORD).all() else 1
+    low = high + 1
+    local = assign_registers(table.core, plan.base, range(low + 1, REGISTER_COUNT))
+    loads = [
+        *(_shared_loads(table, address, register, word) for register, word in ((high, 0), (low, 1)) if register),
+        _Loads(local.load_row, local.load_register, local.load_value),
+    ]
+    return _interleaved(table, first, plan, _registers(table, local.register, high), loads)
+
+
+def _global_addresses(table: InstructionTable) -> I64:
+    """The global side of loads and stores, -1 for all others."""
+    return np.where(table.op == Op.LD, table.source, np.where(table.op == Op.ST, table.dest, -1))
+
+
+def _shared_loads(table: InstructionTable, address: I64, register: int, word: int) -> _Loads:
+    """Of the register for one word of global addresses, which holds something else before. It is 0 at first."""
+    row = np.flatnonzero(address >= 0)
+    value = address_words(address[row])[word]
+    before = np.zeros(len(row), np.int64)
+    before[1:] = np.where(np.diff(table.core[row]) == 0, value[:-1], 0)
+    changed = np.flatnonzero(value != before)
+    return _Loads(row[changed], np.full(len(changed), register), value[changed])
+
+
+def _registers(table: InstructionTable, local: I64, high: int) -> I64:
+    found = local.copy()
+    found[table.op == Op.LD, OPERANDS.index("rs1")] = high
+    found[table.op == Op.ST, OPERANDS.index("rd")] = high
+    return found
+
+
+def _interleaved(
+    table: InstructionTable, first: Columns, plan: AddressPlan, registers: I64, loads: list[_Loads]
+) -> Allocated:
     starts = np.ones(len(table), np.bool_)
     starts[1:] = table.core[1:] != table.core[:-1]
-    changes = [(register, value, _changes(value, used, starts)) for register, value, used in roles]
-    before = len(first) * starts.astype(np.int64)
-    for _, _, change in changes:
-        before += change
+    row = np.concatenate([one.row for one in loads])
+    order = np.argsort(row, kind="stable")
+    before = len(first) * starts + np.bincount(row, minlength=len(table))
     position = np.cumsum(before + 1) - 1
     total = int(position[-1]) + 1 if len(table) else 0
 
     out: dict[str, npt.NDArray[Any]] = {name: np.zeros(total, dtype) for name, dtype in COLUMN_TYPES.items()}
-    core, node = np.zeros(total, np.int32), np.zeros(total, np.int32)
-    slot = position - before
     for name, column in first.items():
         for offset in range(len(first)):
-            out[name][slot[starts] + offset] = column[offset]
-    slot += len(first) * starts
-    for register, value, change in changes:
-        where = slot[change]
-        out["op"][where], out["rd"][where], out["a"][where] = Op.SLDI, register, value[change]
-        slot += change
-    _write_operations(table, position, out)
-    owner = np.repeat(np.arange(len(table)), before + 1)
-    core[:], node[:] = table.core[owner], table.node[owner]
-    return Allocated(Columns.from_arrays(out), core, node)
+            out[name][(position - before)[starts] + offset] = column[offset]
+    row = row[order]
+    nth = np.arange(len(row)) - np.searchsorted(row, row)
+    slot = (position - before + len(first) * starts)[row] + nth
+    out["op"][slot] = Op.SLDI
+    out["rd"][slot] = np.concatenate([one.register for one in loads])[order]
+    out["a"][slot] = np.concatenate([one.value for one in loads])[order]
 
-
-def _roles(table: InstructionTable) -> list[tuple[int, I64, npt.NDArray[np.bool_]]]:
-    """Each register with the value that every instruction needs in it, and whether it needs one."""
-    load, store = table.op == Op.LD, table.op == Op.ST
-    in_place = _in_place(table)
-    high, low = address_words(np.where(load, table.source, table.dest))
-    return [
-        (SOURCE, table.source, (table.source != NO_ADDRESS) & ~load),
-        (SECOND, table.second, table.second != NO_ADDRESS),
-        (DEST, table.dest, (table.dest != NO_ADDRESS) & ~store & ~in_place),
-        (GLOBAL_HIGH, high, load | store),
-        (GLOBAL_LOW, low, load | store),
-    ]
-
-
-def _in_place(table: InstructionTable) -> npt.NDArray[np.bool_]:
-    """Instructions that write where they read, so that one register serves both. Not loads and stores: equal numbers
-    are different places there."""
-    return (table.dest == table.source) & (table.op != Op.LD) & (table.op != Op.ST)
-
-
-def _changes(value: I64, used: npt.NDArray[np.bool_], starts: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Where a register has to be loaded: it is used and holds something else. Registers of a core start as 0."""
-    index = np.flatnonzero(used)
-    core = np.cumsum(starts)[index]
-    previous = np.zeros(len(index), np.int64)
-    if len(index):
-        same_core = core[1:] == core[:-1]
-        previous[1:] = np.where(same_core, value[index[:-1]], 0)
-    changed = np.zeros(len(value), np.bool_)
-    changed[index] = value[index] != previous
-    return changed
-
-
-def _write_operations(table: InstructionTable, position: I64, out: dict[str, npt.NDArray[Any]]) -> None:
-    load, store = table.op == Op.LD, table.op == Op.ST
-    in_place = _in_place(table)
     out["op"][position] = table.op
-    dest = np.where(table.dest == NO_ADDRESS, 0, np.where(in_place, SOURCE, DEST))
-    out["rd"][position] = np.where(store, GLOBAL_HIGH, np.where(load, DEST, dest))
-    source = np.where(table.source == NO_ADDRESS, 0, SOURCE)
-    out["rs1"][position] = np.where(load, GLOBAL_HIGH, source)
-    out["rs2"][position] = np.where(table.second == NO_ADDRESS, ZERO, SECOND)
-    out["a"][position] = table.a
-    out["b"][position] = table.b
+    for name, column in zip(OPERANDS, registers.T, strict=True):
+        out[name][position] = column
+    out["a"][position], out["b"][position] = table.a, table.b
+    out["c"][position], out["select"][position] = plan.offset, plan.select
+    owner = np.repeat(np.arange(len(table)), before + 1)
+    return Allocated(Columns.from_arrays(out), table.core[owner], table.node[owner])

@@ -30,6 +30,17 @@ REGISTER_READS: Mapping[Op, tuple[tuple[str, int], ...]] = {op: _reads(op) for o
 An instruction that is no scalar one only reads registers: ``rd`` holds the address of its result.
 """
 
+
+def most_loads(op: Op, offsets: bool) -> int:
+    """How many registers may have to be loaded for an instruction.
+
+    All that it reads; but with ``offsets`` one of its local addresses needs none, if they all may have the offset.
+    """
+    local = {name for name, _ in REGISTER_READS[op]} - {_PAIRS.get(op)}
+    spared = offsets and bool(local) and local <= set(ISA[op].offsets)
+    return len(REGISTER_READS[op]) - spared
+
+
 _IS_SCALAR = np.isin(np.arange(OP_LIMIT), list(SCALAR_OPS))
 _OPERANDS = ("rd", "rs1", "rs2")
 _READ = {

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from hypothesis import strategies as st
 from tilec.codegen.assembly import parse_assembly
-from tilec.codegen.columns import Columns, Program, Target
-from tilec.codegen.isa import ISA, Op
+from tilec.codegen.columns import COLUMN_TYPES, Columns, Program, Target
+from tilec.codegen.isa import INT32_MAX, INT32_MIN, ISA, Op
 from tilec.codegen.memory_image import F32, Constant, GlobalMemory, TensorLayout, WeightTable
 from tilec.codegen.package import Package
 
@@ -63,12 +63,16 @@ def columns_strategy(ops: Sequence[Op] = tuple(Op), most: int = 40) -> st.Search
 
 def _row(op: Op) -> st.SearchStrategy[dict[str, int]]:
     operands = {field.column: st.integers(field.least, field.most) for field in ISA[op].fields}
-    return st.fixed_dictionaries({"op": st.just(int(op)), **operands})
+    plain = st.fixed_dictionaries({"op": st.just(int(op)), **operands})
+    choices = [bits for bits in range(1, 8) if not bits & ~ISA[op].selectable]
+    if not choices:
+        return plain
+    offset = {"c": st.integers(INT32_MIN, INT32_MAX), "select": st.sampled_from(choices)}
+    return plain | st.fixed_dictionaries({"op": st.just(int(op)), **operands, **offset})
 
 
 def _stack(rows: list[dict[str, int]]) -> Columns:
-    names = ("op", "rd", "rs1", "rs2", "a", "b", "c")
-    return Columns.from_arrays({name: np.array([row.get(name, 0) for row in rows], np.int64) for name in names})
+    return Columns.from_arrays({name: np.array([row.get(name, 0) for row in rows], np.int64) for name in COLUMN_TYPES})
 
 
 @st.composite

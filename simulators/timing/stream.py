@@ -128,6 +128,8 @@ def _of_program(program: Program) -> _Raw:
         codes, columns_at = op[at], {"a": a[at], "b": b[at]}
         for name, (column, has_it) in taken.items():
             found[name][at] = columns_at[column] * has_it[codes]
+    selected = np.flatnonzero(columns.select)
+    found["offset_value"][selected], found["offset_select"][selected] = columns.c[selected], columns.select[selected]
     used = np.flatnonzero(np.diff(program.core_start))
     start = np.append(program.core_start[used], len(op))
     return op, found, start, tuple(used.tolist()), tuple(program.groups[core] for core in used.tolist())

@@ -229,10 +229,10 @@ def without_nodes(package: Package) -> Package:
 
 
 def other_registers(package: Package) -> Package:
-    """Register r + 8 in place of r."""
+    """Register 33 - r in place of r, but for 0 and 1, which global addresses take."""
     columns = {name: column.copy() for name, column in package.program.columns.items()}
     for name in ("rd", "rs1", "rs2"):
-        columns[name][columns[name] > 0] += 8
+        columns[name] = np.where(columns[name] > 1, 33 - columns[name], columns[name])
     return setting(package, **columns)
 
 

@@ -21,7 +21,7 @@ def test_the_table_is_consistent() -> None:
         assert BY_MNEMONIC[info.mnemonic] is info
     assert mnemonic(8) == "mvmul"
     assert mnemonic(77) == "opcode 77"
-    assert INSTRUCTION_BYTES == 16
+    assert INSTRUCTION_BYTES == 17
 
 
 def test_units_are_as_the_simulator_has_them() -> None:

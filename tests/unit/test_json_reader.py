@@ -105,7 +105,7 @@ def test_bad_files(data: bytes, what: str) -> None:
     ("line", "what"),
     [
         ({"op": "sld"}, "sld"),
-        ({"op": "vvadd", "len": 1, "offset": {"offset_value": 2}}, "an operand offset"),
+        ({"op": "vvadd", "len": 1, "offset": {"offset_value": 2}}, "an offset that its operands do not take"),
         ({"op": "lmv", "len": 1, "size": 2}, "different len and size"),
         ({"op": "vvadd", "len": 0}, "len"),
     ],

@@ -36,7 +36,11 @@ def one_by_one(program: Program) -> dict[str, Any]:
         rows = []
         for row in range(len(columns)):
             info = ISA[Op(int(columns.op[row]))]
-            values = {key: int(getattr(columns, field.column)[row]) for field in info.fields for key in field.json_keys}
+            values: dict[str, Any] = {
+                key: int(getattr(columns, field.column)[row]) for field in info.fields for key in field.json_keys
+            }
+            if select := int(columns.select[row]):
+                values["offset"] = {"offset_value": int(columns.c[row]), "offset_select": select}
             rows.append({"op": info.mnemonic} | values)
         if rows:
             content[f"core{core}"] = rows

@@ -274,12 +274,12 @@ def test_no_truncation_or_flip_gets_further_than_an_error(written: Path, name: s
     [
         (b"", "is no program file"),
         (b"PK\x03\x04", "is no program file"),
-        (b"TILEBIN2aaaa", "has format version b'2'"),
-        (b"TILEBIN1", "ends in its header"),
-        (b"TILEBIN1\xff\xff\xff\xff{}", "ends in its header"),
-        (b"TILEBIN1\x02\x00\x00\x00{]", "is not valid JSON"),
-        (b"TILEBIN1\x02\x00\x00\x00[]", "bad header"),
-        (b"TILEBIN1\x02\x00\x00\x00{}", "bad header"),
+        (b"TILEBIN3aaaa", "has format version b'3'"),
+        (b"TILEBIN2", "ends in its header"),
+        (b"TILEBIN2\xff\xff\xff\xff{}", "ends in its header"),
+        (b"TILEBIN2\x02\x00\x00\x00{]", "is not valid JSON"),
+        (b"TILEBIN2\x02\x00\x00\x00[]", "bad header"),
+        (b"TILEBIN2\x02\x00\x00\x00{}", "bad header"),
     ],
 )
 def test_hostile_program_files(written: Path, data: bytes, message: str) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilec.analysis.machine import Machine
 from tilec.codegen.columns import Columns
 from tilec.codegen.global_layout import address_words
 from tilec.codegen.instruction_table import NO_ADDRESS, InstructionTable
-from tilec.codegen.isa import Op
-from tilec.codegen.register_allocation import allocate_registers
+from tilec.codegen.isa import ISA, Op
+from tilec.codegen.register_allocation import allocate_registers, takes_offsets
 
 FIRST = Columns.of(Op.SETBW, a=8, b=8)
 OPERANDS = {
@@ -42,9 +45,9 @@ def tables(draw: st.DrawFn) -> InstructionTable:
 
 
 @settings(deadline=None)
-@given(tables())
-def test_addresses(table: InstructionTable) -> None:
-    allocated = allocate_registers(table, FIRST)
+@given(tables(), st.booleans())
+def test_addresses(table: InstructionTable, offsets: bool) -> None:
+    allocated = allocate_registers(table, FIRST, offsets=offsets)
     columns = allocated.columns
     core, registers = -1, np.zeros(32, np.int64)
     position = 0
@@ -61,7 +64,13 @@ def test_addresses(table: InstructionTable) -> None:
         assert (op, core) == (table.op[position], table.core[position])
         assert (columns.a[row], columns.b[row]) == (table.a[position], table.b[position])
         assert allocated.node[row] == table.node[position]
-        found = {"dest": registers[rd], "source": registers[rs1], "second": registers[rs2]}
+        assert not columns.select[row] & ~(ISA[Op(op)].selectable if offsets else 0)
+        added = [bool(columns.select[row] & bit) * int(columns.c[row]) for bit in (1, 2, 4)]
+        found = {
+            "dest": registers[rd] + added[0],
+            "source": registers[rs1] + added[1],
+            "second": registers[rs2] + added[2],
+        }
         if op == Op.LD:
             found["source"] = (registers[rs1] << 32) | (registers[rs1 + 1] & 0xFFFFFFFF)
         if op == Op.ST:
@@ -70,6 +79,14 @@ def test_addresses(table: InstructionTable) -> None:
             assert found[name] == getattr(table, name)[position]
         position += 1
     assert position == len(table)
+
+
+@pytest.mark.parametrize(("rob_size", "offsets"), [(1, True), (2, False), (8, False)])
+def test_offsets_only_where_instructions_execute_in_order(rob_size: int, offsets: bool) -> None:
+    machine = Machine.load("tiny4")
+    chip = machine.architecture.chip_config
+    chip = replace(chip, core_config=replace(chip.core_config, rob_size=rob_size))
+    assert takes_offsets(replace(machine, architecture=replace(machine.architecture, chip_config=chip))) == offsets
 
 
 @given(st.integers(0, 2**62))

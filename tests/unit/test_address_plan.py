@@ -1,0 +1,94 @@
+"""What an offset takes over: one address of an instruction, and the others at a distance that is in a register."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tilec.codegen.address_plan import OPERANDS, plan_addresses
+from tilec.codegen.instruction_table import InstructionTable
+from tilec.codegen.isa import ISA, OFFSET_BITS, Op, Unit
+
+PLAIN = {
+    Op.VVADD: {"rd", "rs1", "rs2"},
+    Op.VVSUB: {"rd", "rs1", "rs2"},
+    Op.VVMAX: {"rd", "rs1", "rs2"},
+    Op.VVMUL: {"rd", "rs1", "rs2"},
+    Op.VVSLL: {"rd", "rs1", "rs2"},
+    Op.VVSRA: {"rd", "rs1", "rs2"},
+    Op.VVDMUL: {"rs1", "rs2"},
+    Op.VRELU: {"rd", "rs1"},
+    Op.VTANH: {"rd", "rs1"},
+    Op.VSIGM: {"rd", "rs1"},
+    Op.VRSU: {"rd", "rs1"},
+    Op.VRSL: {"rd", "rs1"},
+    Op.VAVG: {"rs1"},
+    Op.LMV: {"rd", "rs1"},
+    Op.LLDI: {"rd"},
+    Op.RECV: {"rd"},
+    Op.SEND: {"rs1"},
+    Op.LD: {"rd"},
+    Op.ST: {"rs1"},
+}
+"""The local operands that the simulator adds an offset to (``getFinalRD`` and its like in its ``ExecInfo``)."""
+
+
+@pytest.mark.parametrize("op", list(Op))
+def test_operands_that_take_an_offset(op: Op) -> None:
+    assert set(ISA[op].offsets) == PLAIN.get(op, set())
+    assert not ISA[op].offsets or ISA[op].unit in (Unit.VECTOR, Unit.TRANSFER)
+
+
+def table(op: Op, count: int, **addresses: object) -> InstructionTable:
+    return InstructionTable.of(op, core=0, key=0, place=np.arange(count), node=0, **addresses)  # pyright: ignore[reportArgumentType]
+
+
+ADDRESS = st.sampled_from([0, 2, 4, 6, 100, 104, 2**31 - 2])
+ROWS = st.lists(
+    st.tuples(st.sampled_from([Op.VVADD, Op.VRELU, Op.MVMUL, Op.LMV]), ADDRESS, ADDRESS, ADDRESS), max_size=9
+)
+
+
+@given(ROWS, st.booleans(), st.sampled_from([1, 2]))
+def test_base_and_offset_give_the_address(
+    rows: list[tuple[Op, int, int, int]], offsets: bool, element_bytes: int
+) -> None:
+    parts = [
+        table(op, 1, dest=dest, source=source, **({"second": second} if op == Op.VVADD else {}))
+        for op, dest, source, second in rows
+    ]
+    whole = InstructionTable.concat(parts)
+    plan = plan_addresses(whole, element_bytes, offsets)
+    for row, (op, *address) in enumerate(rows):
+        unit = element_bytes if ISA[op].unit is Unit.VECTOR else 1
+        used = OPERANDS if op == Op.VVADD else OPERANDS[:2]
+        for operand, name in enumerate(used):
+            selected = bool(plan.select[row] & OFFSET_BITS[name])
+            assert plan.base[row, operand] + selected * plan.offset[row] * unit == address[operand]
+        assert not plan.select[row] & ~ISA[op].selectable
+        held = set(plan.base[row, : len(used)].tolist()) - {0}
+        different = len(set(address[: len(used)]))
+        assert len(held) <= (different - 1 if offsets and op != Op.MVMUL else different)
+        if not offsets or op == Op.MVMUL:
+            assert plan.select[row] == plan.offset[row] == 0
+
+
+@pytest.mark.parametrize("op", [Op.LLDI, Op.RECV])
+def test_a_single_address_takes_no_register(op: Op) -> None:
+    plan = plan_addresses(table(op, 5, dest=np.arange(5) * 64), 1, offsets=True)
+    assert not plan.base.any()
+    assert plan.offset.tolist() == [0, 64, 128, 192, 256]
+
+
+def test_copies_side_by_side_share_their_distance() -> None:
+    plan = plan_addresses(table(Op.LMV, 5, dest=8 + np.arange(5) * 8, source=1008 + np.arange(5) * 8), 1, offsets=True)
+    assert plan.base[:, :2].tolist() == [[0, 1000]] * 5
+    assert plan.offset.tolist() == [8, 16, 24, 32, 40]
+
+
+def test_an_address_that_recurs_is_held() -> None:
+    plan = plan_addresses(table(Op.LMV, 5, dest=5000, source=np.arange(5) * 24), 1, offsets=True)
+    assert (plan.base[1:, 0] == 5000).all()
+    assert not plan.base[:, 1].any()
+    assert plan.select[1:].tolist() == [OFFSET_BITS["rs1"]] * 4

@@ -1,0 +1,68 @@
+"""Belady's rule against all ways to hold values in a few registers."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tilec.codegen.register_replacement import Assignment, assign_registers
+
+ROWS = st.lists(st.tuples(*[st.integers(0, 6)] * 3), max_size=9)
+
+
+def assigned(rows: list[tuple[int, ...]], pool: range, core: list[int] | None = None) -> Assignment:
+    numbers = np.array([0] * len(rows) if core is None else core, np.int32)
+    return assign_registers(numbers, np.array(rows, np.int64).reshape(-1, 3), pool)
+
+
+def fewest_loads(rows: list[tuple[int, ...]], count: int) -> int:
+    """By trying everything: the sets of values that registers can hold after each instruction."""
+    states: dict[frozenset[int], int] = {frozenset(): 0}
+    for row in rows:
+        needed = frozenset(row) - {0}
+        following: dict[frozenset[int], int] = {}
+        for held, loads in states.items():
+            for keeps in product((False, True), repeat=len(held - needed)):
+                kept = {value for value, keep in zip(sorted(held - needed), keeps, strict=True) if keep}
+                after = needed | kept
+                if len(after) <= count:
+                    cost = loads + len(needed - held)
+                    following[after] = min(cost, following.get(after, cost))
+        states = following
+    return min(states.values())
+
+
+@settings(deadline=None)
+@given(ROWS, st.integers(3, 4))
+def test_as_few_loads_as_possible(rows: list[tuple[int, ...]], count: int) -> None:
+    found = assigned(rows, range(5, 5 + count))
+    assert len(found.load_row) == fewest_loads(rows, count)
+
+
+@settings(deadline=None)
+@given(ROWS, st.lists(st.integers(0, 2), min_size=9, max_size=9))
+def test_every_operand_finds_its_value(rows: list[tuple[int, ...]], cores: list[int]) -> None:
+    core = sorted(cores[: len(rows)])
+    found = assigned(rows, range(2, 5), core)
+    held: dict[int, int] = {}
+    loads = list(zip(found.load_row.tolist(), found.load_register.tolist(), found.load_value.tolist(), strict=True))
+    for row, values in enumerate(rows):
+        if row and core[row] != core[row - 1]:
+            held = {}
+        while loads and loads[0][0] == row:
+            _, register, value = loads.pop(0)
+            assert 2 <= register < 5
+            held[register] = value
+        assert [held.get(int(register), 0) for register in found.register[row]] == list(values)
+    assert not loads
+
+
+@pytest.mark.parametrize("length", [30, 31, 45, 90])
+def test_a_loop_of_addresses_keeps_what_fits(length: int) -> None:
+    """Of n values in a loop, r registers keep r - 1 in n - 1 until they are needed again (Belady 1966)."""
+    rows = [(1 + value, 0, 0) for _ in range(100) for value in range(length)]
+    missed = len(assigned(rows, range(2, 32)).load_row)
+    assert missed == pytest.approx(length + 99 * length * (length - 30) / (length - 1), abs=length / 2)
