@@ -29,12 +29,13 @@ def test_what_it_looks_like() -> None:
                 Columns.of(Op.SETBW, a=8, b=8),
                 Columns.of(Op.SLDI, rd=1, a=-5),
                 Columns.of(Op.MVMUL, rd=1, rs1=2, a=8, b=0, c=1),
-                Columns.of(Op.SEND, rs1=1, a=64, b=1),
+                Columns.of(Op.VVADD, rd=1, rs1=2, a=4, c=-7, select=5),
+                Columns.of(Op.SEND, rs1=1, a=64, b=1, c=96, select=2),
             ]
         ),
         Columns.empty(),
     ]
-    nodes = [np.array([-1, 0, 1, -1], np.int32), np.empty(0, np.int32)]
+    nodes = [np.array([-1, 0, 1, 1, -1], np.int32), np.empty(0, np.int32)]
     made = Program.from_cores(TARGET, cores, [[2], [1, 1]], nodes, ["a", 'b"\n'])
     assert "".join(assembly_text(made)) == (
         ".target cores=2 array_rows=8 array_cols=4 arrays_per_core=4 local_memory_bytes=256 element_bytes=1\n"
@@ -44,7 +45,8 @@ def test_what_it_looks_like() -> None:
         "  setbw ibiw=8, obiw=8\n"
         "  sldi r1, imm=-5 @0\n"
         "  mvmul r1, r2, mbiw=8, group=0, relu=1 @1\n"
-        "  send r1, size=64, core=1\n"
+        "  vvadd r1, r2, r0, len=4, offset=-7, select=5 @1\n"
+        "  send r1, size=64, core=1, offset=96, select=2\n"
         ".core 1 groups=[1, 1]\n"
     )
 
@@ -67,6 +69,10 @@ def test_comments_blank_lines_and_order_do_not_matter() -> None:
         ("vvadd r1, r2, r32, len=4", "5:15: rs2 is 32, not from 0 to 31"),
         ("vvadd r1, r2, r3, len=0", "5:23: len is 0, not from 1 to 2147483647"),
         ("vvadd r1, r2, r3, len=4, len=5", "5:26: len is given twice"),
+        ("vvadd r1, r2, r3, len=4, offset=8", "5:1: vvadd lacks select"),
+        ("vvadd r1, r2, r3, len=4, offset=8, select=0", "5:43: select is 0, not from 1 to 7"),
+        ("lmv r1, r2, len=4, offset=8, select=4", "5:37: select is 4, not from 1 to 3"),
+        ("mvmul r1, r2, mbiw=8, group=0, relu=0, offset=8, select=1", "5:47: mvmul has no operand offset"),
         ("ld r1, r31, size=4", "5:8: rs1 is 31, not from 0 to 30"),
         ("sldi r1, imm=99999999999999999999999", "5:14: imm is 99999999999999999999"),
         ("sldi r1, imm=1 @0", "5:17: node 0 does not exist"),

@@ -62,6 +62,38 @@ def test_vector_operations(instruction: str, expected: F32) -> None:
 @pytest.mark.parametrize(
     ("instruction", "expected"),
     [
+        ("vvadd r1, r2, r3, len=8, offset=3, select=2", X[3:11] + X[8:]),
+        ("vvadd r1, r2, r2, len=8, offset=8, select=4", X[:8] + X[8:]),
+        ("vvsub r1, r3, r3, len=8, offset=-8, select=4", X[8:] - X[:8]),
+        ("vvmul r5, r2, r3, len=8, offset=64, select=1", X[:8] * X[8:]),
+        ("vvmax r4, r6, r3, len=8, offset=62, select=3", np.maximum(X[1:9], X[8:])),
+        ("vrelu r4, r6, len=8, offset=62, select=3", np.maximum(X[1:9], 0)),
+        ("vsigm r5, r2, len=8, offset=64, select=1", 1 / (1 + np.exp(-X[:8]))),
+        ("vrsl r1, r2, r4, len=8, offset=8, select=2", np.maximum(X[8:], 2)),
+        ("lmv r4, r6, len=8, offset=62, select=3", X[1:9]),
+        ("lldi r5, len=8, imm=-3, offset=64, select=1", np.full(8, -3)),
+        ("ld r4, r30, size=8, offset=62, select=1", X[:8]),
+    ],
+)
+def test_offsets(instruction: str, expected: F32) -> None:
+    body = lines(REGISTERS, "sldi r5, imm=0", "sldi r6, imm=-61", "sldi r30, imm=0", "sldi r31, imm=0", instruction)
+    np.testing.assert_allclose(result(body), expected, rtol=1e-6)
+
+
+def test_messages_and_stores_with_offsets() -> None:
+    sender = lines(load(16), "send r0, size=8, core=1, offset=5, select=2")
+    receiver = lines(
+        "recv r0, size=8, core=0, offset=20, select=1",
+        "sldi r29, imm=128",
+        "st r28, r0, size=8, offset=20, select=2",
+    )
+    found = run(package(program(sender, receiver), size_out=8), {"x": X})["y"]
+    np.testing.assert_array_equal(found, X[5:13])
+
+
+@pytest.mark.parametrize(
+    ("instruction", "expected"),
+    [
         ("vvdmul r1, r2, r3, len=8", X[:8] @ X[8:]),
         ("vavg r1, r2, r4, len=8", X[::2].mean()),
         ("vavg r1, r3, r2, len=5", X[8]),

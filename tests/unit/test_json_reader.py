@@ -8,12 +8,15 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from programs import program
+from hypothesis import given
+from programs import program, programs
 from tilec.analysis.machine import Machine, Precision
-from tilec.codegen.columns import Target
+from tilec.codegen.columns import Program, Target
 from tilec.codegen.json_reader import parse_program_json, read_program_json
 from tilec.codegen.json_stream import program_json
+from tilec.simulators.timing.stream import stream_of
 from tilec.support.diagnostics import TileError
 
 TARGET = Target.of(Machine.load("tiny4"), Precision())
@@ -26,6 +29,8 @@ lmv r1, r2, len=9
 lldi r3, len=4, imm=2
 ld r1, r2, size=8
 st r2, r1, size=8
+vvmax r1, r2, r3, len=7, offset=-64, select=6
+send r1, size=8, core=0, offset=2147483647, select=2
 """
 
 
@@ -41,6 +46,18 @@ def test_a_program_survives_the_way_through_json() -> None:
         read = parse_program_json(data, "p").to_program(original.target)
         assert read.columns.equals(original.columns)
         assert read.groups[: len(original.groups)] == original.groups
+
+
+@given(programs(with_nodes=False))
+def test_the_clock_sees_the_same_in_columns_and_in_json(made: Program) -> None:
+    """Of instructions that make sense, whatever their operands are."""
+    try:
+        expected = stream_of(made)
+    except TileError:
+        return
+    found = stream_of(parse_program_json(b"".join(program_json(made)), "p"))
+    for name in ("op", "length", "size", "offset", "offset_select", "core_start"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
 
 
 def test_fields_are_read_as_the_simulator_reads_them() -> None:
@@ -106,6 +123,8 @@ def test_bad_files(data: bytes, what: str) -> None:
     [
         ({"op": "sld"}, "sld"),
         ({"op": "vvadd", "len": 1, "offset": {"offset_value": 2}}, "an offset that its operands do not take"),
+        ({"op": "mvmul", "mbiw": 8, "offset": {"offset_value": 2, "offset_select": 1}}, "an offset that its operands"),
+        ({"op": "vmv", "len": 1, "offset": {"offset_select": 2}}, "an offset that its operands do not take"),
         ({"op": "lmv", "len": 1, "size": 2}, "different len and size"),
         ({"op": "vvadd", "len": 0}, "len"),
     ],

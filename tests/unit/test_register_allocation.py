@@ -64,7 +64,7 @@ def test_addresses(table: InstructionTable, offsets: bool) -> None:
         assert (op, core) == (table.op[position], table.core[position])
         assert (columns.a[row], columns.b[row]) == (table.a[position], table.b[position])
         assert allocated.node[row] == table.node[position]
-        assert not columns.select[row] & ~(ISA[Op(op)].selectable if offsets else 0)
+        assert not int(columns.select[row]) & ~(ISA[Op(op)].selectable if offsets else 0)
         added = [bool(columns.select[row] & bit) * int(columns.c[row]) for bit in (1, 2, 4)]
         found = {
             "dest": registers[rd] + added[0],

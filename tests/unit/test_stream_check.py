@@ -93,6 +93,14 @@ def raw(text: str) -> Program:
             "core 0, instruction 2: writes local memory at bytes -1 to 7, beyond its 256",
         ),
         (
+            program("vrelu r0, r0, len=8, offset=249, select=2"),
+            "core 0, instruction 1: reads local memory at bytes 249 to 257, beyond its 256",
+        ),
+        (
+            program("sldi r1, imm=7\nlldi r1, len=1, imm=0, offset=-8, select=1"),
+            "core 0, instruction 2: writes local memory at bytes -1 to 0",
+        ),
+        (
             program("sldi r1, imm=252\nvvadd r0, r2, r1, len=8"),
             "core 0, instruction 2: reads local memory at bytes 252 to 260",
         ),
@@ -135,6 +143,28 @@ def test_whole_elements() -> None:
     assert faults(made_wide(target, 2)) == []
     found = faults(made_wide(target, 3))
     assert found == ["core 0, instruction 2: writes local memory at bytes 3 to 19, not at whole elements"]
+
+
+def test_offsets_count_elements_in_vector_instructions_and_bytes_in_transfers() -> None:
+    target = Target(8, 4, 4, 256, element_bytes=2)
+    settings = " ".join(f"{name}={value}" for name, value in vars(target).items())
+    for instruction, start in (
+        ("vrelu r0, r0, len=8, offset=125, select=1", 250),
+        ("lmv r0, r0, len=16, offset=250, select=1", 250),
+    ):
+        text = f".target cores=1 {settings}\n.core 0 groups=[]\nsetbw ibiw=16, obiw=16\n{instruction}\n"
+        (fault,) = faults(parse_assembly(text))
+        assert f"writes local memory at bytes {start} to {start + 16}" in fault
+
+
+def test_an_offset_for_nothing() -> None:
+    for columns, reason in (
+        (Columns.of(Op.VMV, a=1, c=1, select=1), "vmv: select is 1, but the offset can be added only to 0"),
+        (Columns.of(Op.LD, a=1, c=1, select=3), "ld: select is 3, but the offset can be added only to 1"),
+        (Columns.of(Op.VRELU, a=1, c=1), "vrelu has no operand c, but 1 stands there"),
+    ):
+        made = Program.from_cores(TARGET, [Columns.concat([Columns.of(Op.SETBW, a=8, b=8), columns])], [[]])
+        assert faults(made) == [f"core 0, instruction 1: {reason}"]
 
 
 def made_wide(target: Target, address: int) -> Program:
