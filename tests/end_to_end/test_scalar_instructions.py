@@ -12,9 +12,9 @@ MOST = {
     ("squeezenet1_0", 64): 0.25,
     ("resnet18", 64): 0.32,
     ("alexnet", 224): 0.5,
-    ("squeezenet1_0", 224): 0.6,
+    ("squeezenet1_0", 224): 0.4,
     ("resnet18", 224): 0.5,
-    ("googlenet", 224): 0.5,
+    ("googlenet", 224): 0.45,
 }
 SLOW_SIZE = 224
 
