@@ -18,7 +18,7 @@ from tilec.codegen.package import Package
 
 STAGE = Stage("pim-codegen")
 EXPAND = "tilec.codegen.build.expand_program"
-CHANGES = "tilec.codegen.register_allocation._changes"
+REGISTERS = "tilec.codegen.register_allocation.assign_registers"
 Expand = Callable[..., tuple[InstructionTable, tuple[str, ...]]]
 Ints = NDArray[np.int64]
 
@@ -54,9 +54,14 @@ def joined(*tables: InstructionTable) -> InstructionTable:
     return InstructionTable.concat(tables)
 
 
-@STAGE.patch(CHANGES, "registers are loaded for every instruction, whatever they hold", Caught.GUARD, "recomputed")
-def registers_always_loaded(changes: Any) -> Any:
-    return lambda value, used, starts: used
+@STAGE.patch(REGISTERS, "registers are loaded for every instruction, whatever they hold", Caught.GUARD, "recomputed")
+def registers_always_loaded(assign: Any) -> Any:
+    def wrong(core: Any, value: Ints, pool: Any) -> Any:
+        found = assign(core, value, pool)
+        row, operand = np.nonzero(value)
+        return replace(found, load_row=row, load_register=found.register[row, operand], load_value=value[row, operand])
+
+    return wrong
 
 
 @STAGE.patch(
