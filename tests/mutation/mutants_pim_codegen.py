@@ -135,6 +135,8 @@ def stored_twice(expand: Expand) -> Expand:
     "messages go at the end of the event after theirs",
     Caught.GUARD,
     "makespan_cycles",
+    costs=False,
+    why="the receivers do not need them so soon here",
 )
 def messages_late(expand: Expand) -> Expand:
     def edit(table: InstructionTable) -> InstructionTable:
