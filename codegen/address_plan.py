@@ -24,18 +24,22 @@ OPERANDS = ("rd", "rs1", "rs2")
 
 _BITS = np.array([OFFSET_BITS[name] for name in OPERANDS])
 _SELECTABLE = np.array([[name in ISA[Op(op)].offsets if op else False for name in OPERANDS] for op in range(OP_LIMIT)])
+_MISREAD = _SELECTABLE * (_BITS & ~OFFSET_BITS["rd"])
+"""By opcode and operand: the bit that switches the offset on in the simulator's reorder buffer; 0 if `select` does."""
 _ROUNDS = 3
 _FAR = 1 << 20
 """Rows: a value that recurs later than this is as good as one that never does."""
 _NONE = 1 << 62
 
 _CHOICES = {
-    count: np.array([[candidate in choice for candidate in range(5)] for choice in choices])
-    for count, choices in {2: ((0,), (1,), (3,)), 3: ((0, 1), (0, 2), (1, 2), (1, 4), (3, 2), (3, 4))}.items()
+    1: ((), (0,)),
+    2: ((0,), (1,), (3,), (0, 1)),
+    3: ((0, 1), (0, 2), (1, 2), (1, 4), (3, 2), (3, 4), (0, 1, 2)),
 }
-"""By the number of different addresses of an instruction: which candidates together leave one address to the offset.
+"""By the number of different addresses of an instruction: which candidates can be in registers together.
 
-Candidates are the addresses in ascending order, then the distances of the second and the third from the first.
+Candidates are the addresses in ascending order, then the distances of the second and the third from the first. All
+choices but the last leave one address to the offset, the lowest of which neither it nor its distance is in a register.
 """
 
 
@@ -59,76 +63,136 @@ def local_addresses(table: InstructionTable) -> I64:
     return found
 
 
-def plan_addresses(table: InstructionTable, element_bytes: int, offsets: bool) -> AddressPlan:
-    """The plan of instructions that stand in order, core by core; without ``offsets`` it has none."""
+def plan_addresses(table: InstructionTable, element_bytes: int, in_order: bool) -> AddressPlan:
+    """The plan of instructions that stand core by core. ``in_order``: the machine executes one after another.
+
+    A larger reorder buffer compares addresses to find out what may run ahead. The public simulator's adds the offset to
+    `rs1` and `rs2` by bits of the offset itself, not of what is selected (and never sees addresses in registers of
+    ``ld`` and ``st``): there an instruction has only such offsets as come to the same.
+    """
     address = local_addresses(table)
     used = address != NO_ADDRESS
+    takes = used.any(axis=1) & (_SELECTABLE[table.op] | ~used).all(axis=1)
+    rows = np.flatnonzero(takes)
+    unit = np.where(np.isin(table.op, list(VECTOR_OPS)), element_bytes, 1)
     base = np.where(used, address, 0)
     offset = np.zeros(len(table), np.int64)
     select = np.zeros(len(table), np.int64)
-    if offsets and len(table):
-        takes = used.any(axis=1) & (_SELECTABLE[table.op] | ~used).all(axis=1)
-        rows = np.flatnonzero(takes)
-        base[rows], offset[rows], selected = _with_offsets(table, address, takes)
+    if len(rows):
+        operands = _Operands.of(address[rows], None if in_order else _MISREAD[table.op[rows]] * used[rows], unit[rows])
+        kept = _kept_candidates(table, address, takes, operands)
+        base[rows], offset[rows], selected = operands.planned(kept)
         select[rows] = (selected * _BITS).sum(axis=1)
-        unit = np.where(np.isin(table.op, list(VECTOR_OPS)), element_bytes, 1)
         assert not (offset % unit).any(), "an address is not at a whole element"
         offset //= unit
     return AddressPlan(base, offset, select)
 
 
-def _with_offsets(table: InstructionTable, address: I64, takes: Mask) -> tuple[I64, I64, Mask]:
-    """Bases, offsets in bytes and selected operands of the instructions that take an offset."""
-    rows = np.flatnonzero(takes)
-    ascending = _ascending(address[rows])
-    count = (ascending != _NONE).sum(axis=1)
-    kept = _kept_candidates(table, address, takes, ascending, count)
-    # One address is in no register: the first of which neither it nor its distance is kept.
-    bare = ~kept[:, :3] & (ascending != _NONE)
-    bare[:, 1:] &= ~kept[:, 3:]
-    offset = ascending[np.arange(len(rows)), bare.argmax(axis=1)]
-    used = address[rows] != NO_ADDRESS
-    place = (address[rows][:, :, None] == ascending[:, None, :]).argmax(axis=2)
-    in_register = np.take_along_axis(kept[:, :3], place, axis=1)
-    selected = used & ~in_register
-    base = np.where(used, address[rows] - np.where(selected, offset[:, None], 0), 0)
-    return base, offset, selected
+@dataclass(frozen=True, eq=False)
+class _Operands:
+    """The addresses of n instructions that take an offset."""
+
+    address: I64
+    """[n, 3], `NO_ADDRESS` where there is no operand."""
+    ascending: I64
+    """[n, 3]: those that differ, `_NONE` behind them."""
+    count: I64
+    """[n]: how many differ."""
+    place: I64
+    """[n, 3]: where the address of an operand stands among them."""
+    misread: I64 | None
+    """[n, 3]: bits of the offset that have to be as the operand is selected; None if that does not matter."""
+    unit: I64
+    """[n]: bytes."""
+
+    @classmethod
+    def of(cls, address: I64, misread: I64 | None, unit: I64) -> _Operands:
+        ascending = np.sort(np.where(address == NO_ADDRESS, _NONE, address), axis=1)
+        ascending[:, 1:][ascending[:, 1:] == ascending[:, :-1]] = _NONE
+        ascending.sort(axis=1)
+        place = (address[:, :, None] == ascending[:, None, :]).argmax(axis=2)
+        return cls(address, ascending, (ascending != _NONE).sum(axis=1), place, misread, unit)
+
+    def candidates(self) -> I64:
+        """[n, 5]: what could be in registers; `_NONE` where there is nothing, or nothing to choose."""
+        distance = np.where(self.ascending[:, 1:] == _NONE, _NONE, self.ascending[:, 1:] - self.ascending[:, :1])
+        found = np.concatenate([self.ascending, distance], axis=1)
+        if self.misread is None:
+            found[self.count < 2] = _NONE
+        return found
+
+    def planned(self, kept: Mask) -> tuple[I64, I64, Mask]:
+        """Bases, offsets in bytes and selected operands, for candidates [n, 5] in registers."""
+        bare = ~kept[:, :3] & (self.ascending != _NONE)
+        selected = (self.address != NO_ADDRESS) & np.take_along_axis(bare, self.place, axis=1)
+        bare[:, 1:] &= ~kept[:, 3:]
+        number = bare.argmax(axis=1)
+        offset = np.where(bare.any(axis=1), self.ascending[np.arange(len(number)), number], 0)
+        base = np.where(self.address != NO_ADDRESS, self.address - np.where(selected, offset[:, None], 0), 0)
+        return base, offset, selected
+
+    def misreads(self, rows: I64, kept: tuple[int, ...]) -> Mask:
+        """Of some rows: whether the simulator's reorder buffer would see other addresses with these in registers."""
+        assert self.misread is not None
+        some = _Operands(
+            self.address[rows], self.ascending[rows], self.count[rows], self.place[rows], None, self.unit[rows]
+        )
+        _, offset, selected = some.planned(np.tile(np.isin(np.arange(5), kept), (len(rows), 1)))
+        bits = self.misread[rows]
+        added = ((offset // some.unit)[:, None] & bits) != 0
+        return (offset != 0) & (added != (selected & (bits != 0))).any(axis=1)
 
 
-def _ascending(address: I64) -> I64:
-    """The different addresses of each row in ascending order, `_NONE` behind them."""
-    found = np.sort(np.where(address == NO_ADDRESS, _NONE, address), axis=1)
-    found[:, 1:][found[:, 1:] == found[:, :-1]] = _NONE
-    return np.sort(found, axis=1)
-
-
-def _kept_candidates(table: InstructionTable, address: I64, takes: Mask, ascending: I64, count: I64) -> Mask:
-    """[rows, 5]: which candidates of the instructions that take an offset are to be in registers.
+def _kept_candidates(table: InstructionTable, address: I64, takes: Mask, operands: _Operands) -> Mask:
+    """[n, 5]: which candidates of the instructions that take an offset are to be in registers.
 
     A choice costs how far its values are from where they are used before and after. In the first round all candidates
     count as used, then those that were chosen, so that instructions come to agree.
     """
     rows = np.flatnonzero(takes)
-    distance = np.where(ascending[:, 1:] == _NONE, _NONE, ascending[:, 1:] - ascending[:, :1])
-    candidate = np.concatenate([ascending, distance], axis=1)
-    candidate[count < 2] = _NONE
+    candidate = operands.candidates()
     at, column = np.nonzero(candidate != _NONE)
     exact, operand = np.nonzero((address > 0) & ~takes[:, None])
     row = np.concatenate([rows[at], exact])
     value = np.concatenate([candidate[at, column], address[exact, operand]])
     uses = _Uses(table.core[row], value, row)
 
+    groups = [_Group.of(operands, count) for count in _CHOICES if count > 1 or operands.misread is not None]
     kept = np.zeros(candidate.shape, np.bool_)
     chosen = np.ones(len(row), np.bool_)
     for _ in range(_ROUNDS):
         cost = np.full(candidate.shape, 2 * _FAR)
         cost[at, column] = uses.gaps(chosen)[: len(at)]
         cost[candidate == 0] = 0
-        for number, choices in _CHOICES.items():
-            here = np.flatnonzero(count == number)
-            kept[here] = choices[(cost[here] @ choices.T).argmin(axis=1)]
+        for group in groups:
+            kept[group.rows] = group.best(cost)
         chosen[: len(at)] = kept[at, column]
     return kept
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Instructions with equally many different addresses."""
+
+    rows: I64
+    choices: I64
+    """[choices, 5]: 1 for each candidate that is in a register."""
+    penalty: I64
+    """[rows, choices]: 0, or more than any choice costs if it cannot be had."""
+
+    @classmethod
+    def of(cls, operands: _Operands, count: int) -> _Group:
+        rows = np.flatnonzero(operands.count == count)
+        choices = np.array([np.isin(np.arange(5), choice) for choice in _CHOICES[count]], np.int64)
+        penalty = np.zeros((len(rows), len(choices)), np.int64)
+        if operands.misread is not None:
+            for number, choice in enumerate(_CHOICES[count]):
+                penalty[:, number] = _NONE * operands.misreads(rows, choice)
+        return cls(rows, choices, penalty)
+
+    def best(self, cost: I64) -> Mask:
+        """[rows, 5]: the cheapest choice for these costs of candidates; the first one of several."""
+        return self.choices[(cost[self.rows] @ self.choices.T + self.penalty).argmin(axis=1)] != 0
 
 
 class _Uses:

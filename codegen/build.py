@@ -18,7 +18,7 @@ from .isa import Op
 from .manifest import Origin
 from .memory_image import F32, WeightTable
 from .package import Package
-from .register_allocation import allocate_registers, takes_offsets
+from .register_allocation import allocate_registers
 from .report import build_reports
 
 
@@ -55,9 +55,8 @@ def _generate(
     table, nodes = expand_program(program, target, layout)
     precision = target.precision
     widths = Columns.of(Op.SETBW, a=precision.input_bits, b=precision.output_bits)
-    code = allocate_registers(
-        table.in_order(), widths, element_bytes=precision.input_bytes, offsets=takes_offsets(target.machine)
-    )
+    in_order = target.machine.rob_size == 1
+    code = allocate_registers(table.in_order(), widths, element_bytes=precision.input_bytes, in_order=in_order)
     core_start = np.searchsorted(code.core, np.arange(len(groups) + 1)).astype(np.int64)
     facts = Target.of(target.machine, precision)
     return Program(facts, code.columns, core_start, groups, code.node, nodes)

@@ -36,8 +36,8 @@ class Emission:
     """Counts of everything but scalar instructions, and a bound for those."""
 
     cores: int
-    offsets: bool
-    """Whether instructions may hold addresses themselves."""
+    in_order: bool
+    """Whether the machine executes one instruction after another."""
     kinds: Counter[Op] = field(default_factory=Counter[Op])
     moved_bytes: Counter[Op] = field(default_factory=Counter[Op])
     """Of loads, stores, messages and local copies."""
@@ -54,7 +54,7 @@ class Emission:
         """Of each core."""
         self.scalars: I64 = np.zeros(self.cores, np.int64)
         """Of each core, at most: a load for every register that has to hold something new."""
-        self.most_loads = {op: most_loads(op, self.offsets) for op in ISA}
+        self.most_loads = {op: most_loads(op, self.in_order) for op in ISA}
 
     def add(self, op: Op, core: I64, cycles: npt.ArrayLike, size: npt.ArrayLike = 0) -> I64:
         """An instruction on each ``core``, of ``cycles``, that moves ``size`` bytes. Returns the cycles of each."""
@@ -81,7 +81,7 @@ def emission_of(module: ModuleOp) -> Emission:
     """What the module's `pim.program` comes to. It has addresses: a package was made of it."""
     target = target_of(module)
     program = next(op for op in module.body.block.ops if isinstance(op, pim.ProgramOp))
-    found = Emission(target.machine.core_count, offsets=target.machine.rob_size == 1)
+    found = Emission(target.machine.core_count, in_order=target.machine.rob_size == 1)
     known: dict[object, int] = {}
     constants: set[ArrayAttr] = set()
     held: dict[tuple[int, int], list[I64]] = {}

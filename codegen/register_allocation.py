@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..analysis.machine import Machine
 from .address_plan import OPERANDS, AddressPlan, plan_addresses
 from .columns import COLUMN_TYPES, Columns
 from .global_layout import address_words
@@ -39,23 +38,14 @@ class _Loads:
     value: I64
 
 
-def takes_offsets(machine: Machine) -> bool:
-    """Whether instructions for the machine have offsets: only if they execute one after another.
-
-    A larger reorder buffer compares addresses, and the public simulator adds offsets to sources by bits of the offset
-    itself, not of what is selected: it would not see what depends on what.
-    """
-    return machine.rob_size == 1
-
-
 def allocate_registers(
-    table: InstructionTable, first: Columns, *, element_bytes: int = 1, offsets: bool = False
+    table: InstructionTable, first: Columns, *, element_bytes: int = 1, in_order: bool = True
 ) -> Allocated:
     """Turns addresses into registers. ``table`` is in order; ``first`` is put before the instructions of each core.
 
-    With ``offsets`` instructions have some of their addresses in offsets; see `takes_offsets`.
+    ``in_order``: the machine executes one instruction after another; see `plan_addresses`.
     """
-    plan = plan_addresses(table, element_bytes, offsets)
+    plan = plan_addresses(table, element_bytes, in_order)
     # Register 0 is never written, and also the high word of global addresses that need none.
     address = _global_addresses(table)
     high = 0 if (address < _WORD).all() else 1
@@ -74,12 +64,18 @@ def _global_addresses(table: InstructionTable) -> I64:
 
 
 def _shared_loads(table: InstructionTable, address: I64, register: int, word: int) -> _Loads:
-    """Of the register for one word of global addresses, which holds something else before. It is 0 at first."""
+    """Of the register for one word of global addresses, which holds something else before.
+
+    A stream may run round after round. Before the first one the register holds 0, before the others what the stream
+    leaves in it: a 0 at the start needs no load only if the register ends as 0, too.
+    """
     row = np.flatnonzero(address >= 0)
     value = address_words(address[row])[word]
-    before = np.zeros(len(row), np.int64)
-    before[1:] = np.where(np.diff(table.core[row]) == 0, value[:-1], 0)
-    changed = np.flatnonzero(value != before)
+    starts = np.diff(table.core[row], prepend=-1) != 0
+    last = value[np.append(starts[1:], True)[: len(row)]]
+    is_new = value != np.roll(value, 1)
+    is_new[starts] = (value[starts] != 0) | (last != 0)
+    changed = np.flatnonzero(is_new)
     return _Loads(row[changed], np.full(len(changed), register), value[changed])
 
 

@@ -48,6 +48,13 @@ def register_values(columns: Columns) -> RegisterValues:
     return RegisterValues(*(values[index] for index in write_before.operands()))
 
 
+def final_values(columns: Columns) -> I32:
+    """[registers]: what all registers hold after the instructions of one core (valid ones)."""
+    writes = columns.take(np.flatnonzero(_IS_SCALAR[columns.op]))
+    reads = Columns.of(Op.LLDI, rd=np.arange(REGISTER_COUNT), a=1)
+    return register_values(Columns.concat([writes, reads])).rd[-REGISTER_COUNT:]
+
+
 @dataclass(frozen=True)
 class _LastWrites:
     """Per instruction and operand, the number of the write that its register's value comes from; 0 is no write."""

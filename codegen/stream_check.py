@@ -1,8 +1,9 @@
 """An independent validator of finished programs: everything that makes the simulator hang, crash or lie.
 
 It knows nothing of how a program was made and trusts nothing in it. Rules in order: the numbers are instructions; a
-core begins and ends as the simulator needs it; groups exist; messages pair up; communication finishes; every address
-lies in its memory. Hazards with ``rob_size`` above 1 are not checked.
+core begins and ends as the simulator needs it; it finds the same in its registers whenever it runs again; groups exist;
+messages pair up; communication finishes; every address lies in its memory. Hazards with ``rob_size`` above 1 are not
+checked.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from .columns import Program
 from .field_check import field_faults
 from .isa import OP_LIMIT, SCALAR_OPS, Op
 from .memory_image import WeightTable
+from .register_use import stale_reads
 from .registers import register_values
 from .rendezvous import Rendezvous, rendezvous
 
@@ -78,6 +80,7 @@ class StreamCheck:
         stages: list[Callable[[], Iterable[StreamFault]]] = [
             self.fields,
             self.ends,
+            self.rounds,
             self.groups,
             self.partners,
             self.progress,
@@ -107,6 +110,11 @@ class StreamCheck:
                 yield StreamFault(core, 0, "the first instruction is not setbw, so that all bit widths are 0")
             if _ENDS_NOTHING[op[span.stop - 1]]:
                 yield StreamFault(core, count - 1, "a core that ends in a scalar instruction never counts as finished")
+
+    def rounds(self) -> Iterable[StreamFault]:
+        """A stream that runs again finds the same in its registers."""
+        for row in stale_reads(self.program)[: self.limit].tolist():
+            yield self._at(row, "reads a register that is 0 in the first round only: later ones find what they left")
 
     def groups(self) -> Iterable[StreamFault]:
         """Groups have arrays, the core has those arrays, and ``mvmul`` names a group."""

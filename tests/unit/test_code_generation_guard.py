@@ -210,9 +210,10 @@ def more_global_memory(package: Package) -> Package:
 
 
 def more_local_memory(package: Package) -> Package:
-    """The first address that is written stands behind all others."""
+    """The first address in a register of its own stands behind all others; 1 is for global ones."""
     value = package.program.columns.a.copy()
-    value[rows_of(package, Op.SLDI)[0]] = package.program.target.local_memory_bytes - 64
+    loads = rows_of(package, Op.SLDI)
+    value[loads[package.program.columns.rd[loads] > 1][0]] = package.program.target.local_memory_bytes - 64
     return setting(package, a=value)
 
 

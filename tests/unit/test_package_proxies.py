@@ -144,6 +144,9 @@ def test_the_path_is_the_clock_s_but_for_handshakes_and_the_front_end(events: li
         ("sldi r1, imm=5\nsldi r1, imm=5\nvrelu r1, r1, len=1", 2),  # the first is not read, the second changes nothing
         ("sldi r1, imm=5\nvrelu r1, r1, len=1\nsldi r1, imm=5\nvrelu r1, r1, len=1", 1),
         ("sldi r1, imm=0\nvrelu r1, r1, len=1", 1),
+        # The second round finds 5, so that the 0 has to be loaded; and 0, which the last load leaves there.
+        ("sldi r1, imm=0\nvrelu r1, r1, len=1\nsldi r1, imm=5\nvrelu r1, r1, len=1", 0),
+        ("vrelu r1, r1, len=1\nsldi r1, imm=5\nvrelu r1, r1, len=1\nsldi r1, imm=0", 0),
         ("sldi r1, imm=5\nsldi r2, imm=5\nvrelu r1, r1, len=1", 1),
         ("sldi r1, imm=5\nsaddi r1, r1, imm=0\nvrelu r1, r1, len=1\nsldi r1, imm=5\nvrelu r1, r1, len=1", 0),
         ("sldi r2, imm=5\nsldi r3, imm=6\nld r1, r2, size=1", 0),
@@ -160,6 +163,13 @@ def one_by_one(made: Program) -> int:
     found = 0
     for core in range(made.core_count):
         columns = made.core(core)
+        at_end: dict[int, int | None] = {}
+        early: set[int] = set()
+        for row in range(len(columns)):
+            op = Op(int(columns.op[row]))
+            early |= {int(getattr(columns, name)[row]) + offset for name, offset in REGISTER_READS[op]} - set(at_end)
+            if op in SCALAR_OPS:
+                at_end[int(columns.rd[row])] = int(columns.a[row]) if op is Op.SLDI else None
         last: dict[int, tuple[int, int | None]] = {}
         unread: set[int] = set()
         for row in range(len(columns)):
@@ -169,7 +179,7 @@ def one_by_one(made: Program) -> int:
                     unread.discard(last[register][0])
             if op in SCALAR_OPS:
                 register, value = int(columns.rd[row]), int(columns.a[row]) if op is Op.SLDI else None
-                held = last.get(register, (-1, 0))[1]
+                held = last.get(register, (-1, 0 if at_end[register] == 0 else None))[1]
                 unread.add(row)
                 if value is not None and value == held:
                     found += 1
@@ -178,7 +188,7 @@ def one_by_one(made: Program) -> int:
                     unread.discard(last[register][0])
                     found += 1
                 last[register] = (row, value)
-        found += len(unread)
+        found += len(unread - {last[register][0] for register in early & set(last)})
     return found
 
 

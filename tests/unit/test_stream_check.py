@@ -50,6 +50,11 @@ def test_a_good_program_has_no_faults() -> None:
     require_valid_stream(made)
 
 
+def test_what_a_register_holds_at_the_end_it_may_hold_at_the_start() -> None:
+    assert faults(program("lmv r0, r1, len=4\nsldi r1, imm=8\nlmv r0, r1, len=4\nsldi r1, imm=0")) == []
+    assert faults(program("lmv r0, r1, len=4\nsldi r2, imm=8\nlmv r0, r2, len=4")) == []
+
+
 def raw(text: str) -> Program:
     header = ".target cores=2 array_rows=8 array_cols=4 arrays_per_core=4 local_memory_bytes=256\n.core 0 groups=[1]\n"
     return parse_assembly(header + text)
@@ -61,6 +66,18 @@ def raw(text: str) -> Program:
         (raw("setbw ibiw=8, obiw=8"), "core 0: has 1 instruction; the simulator needs at least 2"),
         (raw("sldi r1, imm=1\nlldi r1, len=1, imm=0"), "core 0, instruction 0: the first instruction is not setbw"),
         (raw("setbw ibiw=8, obiw=8\nsldi r1, imm=1"), "core 0, instruction 1: a core that ends in a scalar"),
+        (
+            program("lmv r0, r1, len=4\nsldi r1, imm=8\nlmv r0, r1, len=4"),
+            "core 0, instruction 1: reads a register that is 0 in the first round only",
+        ),
+        (
+            program("", "ld r0, r4, size=4\nsldi r5, imm=8\nld r0, r4, size=4"),
+            "core 1, instruction 1: reads a register that is 0 in the first round only",
+        ),
+        (
+            program("saddi r1, r1, imm=8\nlmv r0, r1, len=4"),
+            "core 0, instruction 1: reads a register that is 0 in the first round only",
+        ),
         (
             program("mvmul r0, r1, mbiw=8, group=1, relu=0", groups=[[1]]),
             "core 0, instruction 1: group 1 does not exist",
