@@ -200,9 +200,10 @@ class _Uses:
     span of numbers of its own."""
 
     def __init__(self, core: npt.NDArray[np.int32], value: I64, row: I64) -> None:
-        self._order = np.lexsort((row, value, core))
+        key = core * (value.max(initial=0) + 1) + value
+        self._order = np.lexsort((row, key))
         differs = np.zeros(len(row), np.bool_)
-        differs[1:] = (np.diff(value[self._order]) != 0) | (np.diff(core[self._order]) != 0)
+        differs[1:] = np.diff(key[self._order]) != 0
         self._span = int(row.max(initial=0)) + 1
         self._begin = np.cumsum(differs) * self._span
         self._place = self._begin + row[self._order]

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from ..support.machine_code import Kernel, can_compile
+from . import replacement_kernel
+from .replacement_kernel import NEVER, Code, Facts, State, run
+
 I64 = npt.NDArray[np.int64]
 
-_NEVER = 1 << 62
+WORTH_COMPILING = 100_000
+"""Touches from which on loading llvmlite and the machine code takes less time than it saves."""
+
+REPLACEMENT = Kernel("registers", (replacement_kernel,), replacement_kernel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,36 +36,31 @@ def assign_registers(core: npt.NDArray[np.int32], value: I64, pool: Sequence[int
     """Registers of the pool for values [n, operands] of instructions in order, core by core; register 0 holds 0.
 
     Registers are loaded as rarely as is possible (Belady's rule: evict what is used furthest in the future). The pool
-    has more registers than an instruction has operands; what they hold at a core's start is of no use.
+    has more registers than an instruction has operands; what they hold at a core's start is of no use. Values are not
+    negative, nor so large that as many for each core have no numbers of 64 bits.
     """
     row, operand = np.nonzero(_touches(value))
     operand %= value.shape[1]
     touched = value[row, operand]
-    order = np.lexsort((touched, core[row]))
+    key = core[row] * (touched.max(initial=0) + 1) + touched
+    order = np.argsort(key, kind="stable")
     changes = np.ones(len(row), np.bool_)
-    changes[1:] = (np.diff(touched[order]) != 0) | (np.diff(core[row][order]) != 0)
+    changes[1:] = np.diff(key[order]) != 0
     number = np.empty(len(row), np.int64)
     number[order] = np.cumsum(changes) - 1
-    following = np.full(len(row), _NEVER)
+    following = np.full(len(row), NEVER)
     again = np.flatnonzero(~changes)
     following[order[again - 1]] = order[again]
 
-    edges = [*np.flatnonzero(np.diff(core[row], prepend=-1)).tolist(), len(row)]
-    places: list[int] = []
-    loads: list[int] = []
-    where = [-1] * (int(changes.sum()) + 1)
-    for start, stop in pairwise(edges):
-        span = slice(start, stop)
-        _replace(number[span].tolist(), following[span].tolist(), len(pool), where, places, loads)
-
-    registers = np.array(pool, np.int64)[np.array(places, np.int64)]
+    stop = np.flatnonzero(np.diff(core[row], append=-1)) + 1
+    places, loaded = _replaced(number, following, stop, len(pool))
+    registers = np.array(pool, np.int64)[places]
     found = np.zeros(value.shape, np.int64)
     found[row, operand] = registers
     for later in range(1, value.shape[1]):
         for earlier in range(later):
             same = value[:, later] == value[:, earlier]
             found[same, later] = found[same, earlier]
-    loaded = np.array(loads, np.int64)
     return Assignment(found, row[loaded], registers[loaded], touched[loaded])
 
 
@@ -76,24 +77,15 @@ def _touches(value: I64) -> npt.NDArray[np.bool_]:
     return np.concatenate([first, first & more], axis=1)
 
 
-def _replace(
-    values: list[int], following: list[int], count: int, where: list[int], places: list[int], loads: list[int]
-) -> None:
-    """One core. Appends to ``places`` the place of each value among ``count``, and to ``loads`` where one is loaded.
-
-    ``where`` is -1 for each value, and for one that does not exist at its end.
-    """
-    until = [_NEVER] * count
-    held = [-1] * count
-    position = len(places)
-    for value, again in zip(values, following, strict=True):
-        place = where[value]
-        if place < 0:
-            place = until.index(max(until))
-            where[held[place]] = -1
-            held[place] = value
-            where[value] = place
-            loads.append(position)
-        until[place] = again
-        places.append(place)
-        position += 1
+def _replaced(number: I64, following: I64, stop: I64, count: int) -> tuple[I64, I64]:
+    """The place of each touch among ``count`` registers, and the touches that load one. ``stop`` is each core's end."""
+    values = int(number.max(initial=-1)) + 1
+    columns = (number, following, stop)
+    sizes, begins = (count, count, values + 1, len(number), len(number)), (NEVER, values, -1, 0, 0)
+    state = [np.full(size, begin, np.int64) for size, begin in zip(sizes, begins, strict=True)]
+    if len(number) >= WORTH_COMPILING and can_compile():
+        loads = REPLACEMENT.run(Facts(count), columns, state, len(stop))
+        return state[3], state[4][:loads]
+    lists = State(*(column.tolist() for column in state))
+    loads = run(Facts(count), Code(*(column.tolist() for column in columns)), lists, len(stop))
+    return np.array(lists.place, np.int64), np.array(lists.load[:loads], np.int64)

@@ -14,7 +14,8 @@ from ...codegen.isa import SCALAR_OPS, Op
 from ...codegen.json_reader import SLD, JsonProgram
 from ...codegen.registers import register_values
 from ...support.diagnostics import TileError
-from .compiled import WORTH_COMPILING, can_compile, run_compiled
+from ...support.machine_code import can_compile
+from .compiled import CLOCK, WORTH_COMPILING
 from .costs import Costs, FlitTable, costs_of, flit_table, network_ends, picoseconds
 from .elements import Elements, Folding, elements_of
 from .kernel.layout import (
@@ -128,7 +129,7 @@ def _executed(facts: Facts, code: Code, elements: int, limit: int, compiles: boo
     code = code if compiles else _listed(code)
     while True:
         state = _state(facts, elements, compiles)
-        ending = run_compiled(facts, code, state, limit) if compiles else run(facts, code, state, limit)
+        ending = CLOCK.run(facts, code, state, limit) if compiles else run(facts, code, state, limit)
         if ending != NO_ROOM:
             return facts, state, ending
         rooms = {name: 4 * getattr(facts, name) for name in ("room", "edge_room", "message_room")}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilec.codegen import register_replacement
 from tilec.codegen.register_replacement import Assignment, assign_registers
 
 ROWS = st.lists(st.tuples(*[st.integers(0, 6)] * 3), max_size=9)
@@ -58,6 +59,19 @@ def test_every_operand_finds_its_value(rows: list[tuple[int, ...]], cores: list[
             held[register] = value
         assert [held.get(int(register), 0) for register in found.register[row]] == list(values)
     assert not loads
+
+
+@settings(deadline=None)
+@given(ROWS, st.lists(st.integers(0, 2), min_size=9, max_size=9))
+def test_machine_code_does_the_same(rows: list[tuple[int, ...]], cores: list[int]) -> None:
+    core = sorted(cores[: len(rows)])
+    interpreted = assigned(rows, range(2, 5), core)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(register_replacement, "WORTH_COMPILING", 0)
+        patch.setattr(register_replacement, "run", lambda *_: pytest.fail("it is not compiled"))
+        compiled = assigned(rows, range(2, 5), core)
+    for name, column in vars(interpreted).items():
+        np.testing.assert_array_equal(getattr(compiled, name), column, err_msg=name)
 
 
 @pytest.mark.parametrize("length", [30, 31, 45, 90])

@@ -1,4 +1,4 @@
-"""Translates the event loop, :mod:`.kernel`, to the text of an LLVM module.
+"""Translates a kernel, a module or several of a small part of Python, to the text of an LLVM module.
 
 The part of Python that is understood: functions of whole numbers; assignments, also of several at once and to columns;
 ``if``, ``while``, ``for`` over a ``range``, ``break``, ``continue``, ``return``; arithmetic, comparisons, ``and``,

@@ -1,4 +1,4 @@
-"""Machine code of the clock's event loop: the translation to LLVM, and where the result is kept."""
+"""Machine code of kernels: the translation to LLVM, and where the result is kept."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any
 
 import llvmlite.binding as llvm
 import pytest
-from tilec.simulators.timing import compiled
+from tilec.simulators.timing.compiled import CLOCK as CLOCK_KERNEL
 from tilec.simulators.timing.kernel import heaps
 from tilec.simulators.timing.kernel.layout import CHIP, CLOCK, EDGES, WAITS, Facts, State
-from tilec.simulators.timing.llvm_text import llvm_module
+from tilec.support import machine_code
+from tilec.support.llvm_text import llvm_module
 
 SOURCE = '''
 def divide(state, a, b):
@@ -122,12 +123,12 @@ def test_what_cannot_be_translated_is_named() -> None:
 
 
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compiled.can_compile()
-    monkeypatch.setattr(compiled, "_OLDEST_LLVM", (10**6, 0, 0))
-    assert not compiled.can_compile()
+    assert machine_code.can_compile()
+    monkeypatch.setattr(machine_code, "_OLDEST_LLVM", (10**6, 0, 0))
+    assert not machine_code.can_compile()
     monkeypatch.undo()
     monkeypatch.setenv("TILE_NO_LLVM", "1")
-    assert not compiled.can_compile()
+    assert not machine_code.can_compile()
 
 
 # Where it is kept
@@ -139,17 +140,17 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     def load() -> list[Path]:
-        compiled._function.cache_clear()
-        assert compiled._function()
+        machine_code.function.cache_clear()
+        assert machine_code.function(CLOCK_KERNEL)
         return sorted((tmp_path / "tile").glob("*.o"))
 
     yield load
-    compiled._function.cache_clear()
+    machine_code.function.cache_clear()
 
 
 def test_it_is_made_once(fresh: Callable[[], list[Path]], monkeypatch: pytest.MonkeyPatch) -> None:
     (path,) = fresh()
-    monkeypatch.setattr(compiled, "_text", lambda: pytest.fail("it is made again"))
+    monkeypatch.setattr(machine_code.Kernel, "text", lambda _: pytest.fail("it is made again"))
     assert fresh() == [path]
 
 

@@ -1,0 +1,75 @@
+"""Belady's rule, core by core: the loop of :mod:`.register_replacement`, interpreted on lists or compiled on arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Numbers = list[int]
+"""A list, or an array for the compiled loop."""
+
+NEVER = 1 << 62
+
+
+class Facts(NamedTuple):
+    """How many registers there are."""
+
+    registers: int
+
+
+class Code(NamedTuple):
+    """Touches of values, in order."""
+
+    value: Numbers
+    """Of each touch. Values of different cores have different numbers."""
+    following: Numbers
+    """The next touch of the same value, or `NEVER`."""
+    stop: Numbers
+    """Of each core: the end of its touches."""
+
+
+class State(NamedTuple):
+    """What the loop works on and what it finds."""
+
+    until: Numbers
+    """Of each register: when its value is touched next."""
+    held: Numbers
+    """Of each register: its value; at first one that does not exist."""
+    where: Numbers
+    """The register of each value, and of one more that does not exist; -1 for none."""
+    place: Numbers
+    """The register of each touch: 0 is the first one."""
+    load: Numbers
+    """The touches for which a register is loaded."""
+
+
+def run(facts: Facts, code: Code, state: State, cores: int) -> int:
+    """Fills `place` and `load`; the number of loads."""
+    loads = 0
+    touch = 0
+    for core in range(cores):
+        for register in range(facts.registers):
+            state.until[register] = NEVER
+            state.where[state.held[register]] = -1
+        while touch < code.stop[core]:
+            value = code.value[touch]
+            place = state.where[value]
+            if place < 0:
+                place = farthest(facts, state)
+                state.where[state.held[place]] = -1
+                state.held[place] = value
+                state.where[value] = place
+                state.load[loads] = touch
+                loads += 1
+            state.until[place] = code.following[touch]
+            state.place[touch] = place
+            touch += 1
+    return loads
+
+
+def farthest(facts: Facts, state: State) -> int:
+    """The register whose value is touched last of all; the first one of several."""
+    found = 0
+    for register in range(facts.registers):
+        if state.until[register] > state.until[found]:
+            found = register
+    return found

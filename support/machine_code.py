@@ -1,0 +1,140 @@
+"""Kernels, sequential loops in a small part of Python (:mod:`.llvm_text`), as machine code if llvmlite is installed.
+
+The code is made once for a processor, in a few tenths of a second, and kept in the user's cache folder
+(``$XDG_CACHE_HOME/tile``, by default ``~/.cache/tile``); a later process loads it in a few hundredths. Without a place
+to keep it, each process makes its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import hashlib
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from . import llvm_text
+from .diagnostics import TileError
+from .files import atomic_file
+
+_OLDEST_LLVM = (17, 0, 0)
+"""From then on pointers have no types; llvmlite 0.45 is the first with such a one."""
+_MOST_KEPT = 8
+_DIGEST_BYTES = 32
+
+
+def can_compile() -> bool:
+    """Whether llvmlite is there, new enough, and not switched off (``TILE_NO_LLVM=1``)."""
+    if os.environ.get("TILE_NO_LLVM") or importlib.util.find_spec("llvmlite") is None:
+        return False
+    return importlib.import_module("llvmlite.binding").llvm_version_info >= _OLDEST_LLVM
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function ``run(facts, code, state, number)`` and those that it calls, in one or more modules."""
+
+    name: str
+    """What the files of its machine code begin with."""
+    modules: tuple[ModuleType, ...]
+    layout: ModuleType
+    """Has the named tuples ``Facts``, ``Code`` and ``State``, and the constants: whole numbers in capitals."""
+
+    def run(self, facts: Sequence[int], code: Sequence[Any], state: Sequence[Any], number: int) -> int:
+        """What ``run`` returns, on arrays of 64-bit integers or doubles. The state changes."""
+        numbers = np.array(facts, np.int64)
+        columns = [numbers[place : place + 1] for place in range(len(numbers))]
+        columns += [cast("npt.NDArray[Any]", column) for column in (*code, *state)]
+        for name, column in zip(self.columns(), columns, strict=True):
+            assert column.dtype == (np.float64 if name.endswith("_pj") else np.int64), name
+            assert column.flags.c_contiguous, name
+        pointers = (ctypes.c_void_p * len(columns))(*(column.ctypes.data for column in columns))
+        return function(self)(pointers, number)
+
+    def columns(self) -> list[str]:
+        """All columns as ``owner.name``, in the order in which they are passed."""
+        owners = (self.layout.Facts, self.layout.Code, self.layout.State)
+        return [f"{owner.__name__.lower()}.{name}" for owner in owners for name in owner._fields]
+
+    def text(self) -> str:
+        """The kernel in LLVM's language."""
+        functions = [node for module in self.modules for node in _functions(Path(str(module.__file__)))]
+        constants = {
+            name: value for name, value in vars(self.layout).items() if name.isupper() and isinstance(value, int)
+        }
+        return llvm_text.llvm_module(functions, constants, self.columns(), "run")
+
+
+@cache
+def function(kernel: Kernel) -> Callable[..., int]:
+    """The kernel's ``run``. What holds its machine code is kept with it."""
+    llvm: Any = importlib.import_module("llvmlite.binding")
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    processor, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    triple = llvm.get_process_triple()
+    target = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, features=features, opt=1, jit=True)
+    sources = [Path(str(module.__file__)).read_bytes() for module in (*kernel.modules, kernel.layout, llvm_text)]
+    made_by = f"{llvm.llvm_version_info} {triple} {processor} {features}".encode()
+    name = f"{kernel.name}-{hashlib.sha256(b'|'.join([made_by, *sources])).hexdigest()[:32]}.o"
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+    engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(_object_code(kernel, llvm, target, name)))
+    engine.finalize_object()
+    found = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(engine.get_function_address("run"))
+    cast("Any", found).engine = engine
+    return found
+
+
+def _object_code(kernel: Kernel, llvm: Any, target: Any, name: str) -> bytes:
+    folder = _cache_folder()
+    try:
+        kept = (folder / name).read_bytes()
+    except OSError:
+        kept = b""
+    code = kept[_DIGEST_BYTES:]
+    if kept and hashlib.sha256(code).digest() == kept[:_DIGEST_BYTES]:
+        return code
+    module = llvm.parse_assembly(kernel.text())
+    module.verify()
+    # There are no loops here that more effort would make faster.
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options.loop_vectorization = options.loop_unrolling = options.slp_vectorization = False
+    builder = llvm.create_pass_builder(target, options)
+    builder.getModulePassManager().run(module, builder)
+    code = cast("bytes", target.emit_object(module))
+    _keep(kernel, folder, name, hashlib.sha256(code).digest() + code)
+    return code
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base else Path(os.path.expanduser("~")) / ".cache") / "tile"
+
+
+def _keep(kernel: Kernel, folder: Path, name: str, content: bytes) -> None:
+    """Beside the last ones that other versions made. A folder that cannot be written to is no error."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        others = sorted(folder.glob(f"{kernel.name}-*.o"), key=lambda path: path.stat().st_mtime)
+        for other in others[: 1 - _MOST_KEPT]:
+            other.unlink(missing_ok=True)
+        with atomic_file(folder / name) as temporary:
+            temporary.write_bytes(content)
+    except (OSError, TileError):
+        pass
+
+
+def _functions(path: Path) -> Iterator[ast.FunctionDef]:
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            yield node
