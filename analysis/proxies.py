@@ -102,6 +102,10 @@ class Proxies:
     makespan_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "critical path in cycles, with transfers")
     )
+    scheduled_cycles: int | None = dataclasses.field(
+        default=None,
+        metadata=_about(Better.LESS, "critical path in cycles, with transfers and constants, every row sent at once"),
+    )
     clock_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "latency in cycles, by the clock")
     )
@@ -197,11 +201,14 @@ class Proxies:
     dealt_span_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "critical path with cores dealt to the busiest layers")
     )
-    list_span_cycles: int | None = dataclasses.field(
-        default=None, metadata=_about(Better.SHOWN, "critical path by list scheduling, transfers at no cost")
+    dumb_cycles: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "the same of the best dumb schedule")
     )
-    transfer_cycles_max: int | None = dataclasses.field(
-        default=None, metadata=_about(Better.SHOWN, "cycles of transfers: of the busiest core, and of global memory")
+    dumb_span_cycles: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "critical path of a dumb order on the same cores, no transfers")
+    )
+    input_load_cycles: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "cycles in which the inputs come through their port once")
     )
     random_byte_hops: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "bytes x hops with cores placed at random")

@@ -8,16 +8,10 @@ same program. A pass may do better in any way it likes; it may not do worse.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from heapq import heapify, heappop, heappush, heapreplace
-from itertools import pairwise
-
-import numpy as np
-from numpy.typing import NDArray
+from heapq import heapify, heapreplace
 
 from .contract import MappingFunction
 from .proxies import Counts, Proxies, counts
-from .window import OUTSIDE
 
 ROOM = 2
 """One part in so many that a method may miss its yardstick by, since it looks at more than the yardstick does."""
@@ -44,90 +38,6 @@ def deal_cores(lanes: Sequence[int], cycles: Sequence[int], cores: int) -> list[
         left = -(-lanes[index] // replicas[index])
         heapreplace(queue, (-left * cycles[index], index))
     return replicas
-
-
-@dataclass(frozen=True, eq=False)
-class LanesToPlace:
-    """A batch whose lanes are to be put on cores."""
-
-    lanes: int
-    replicas: int
-    cycles: int
-    arrays: int
-    """Of a replica."""
-    reads: tuple[tuple[int, NDArray[np.int64]], ...]
-    """Of other batches: which, and the rows that each lane reads, `[lanes, rows]`; OUTSIDE for none."""
-
-
-def list_span(batches: Sequence[LanesToPlace], cores: int, arrays_per_core: int) -> int:
-    """Cycles by list scheduling: the replica that works longest goes to the core that works least, and every core runs
-    its lanes in the order in which what they read is there. Transfers take no time. Where the arrays do not suffice for
-    that, it is one lane after the other.
-    """
-    placed = _place(batches, cores, arrays_per_core)
-    if placed is None:
-        return sum(batch.lanes * batch.cycles for batch in batches)
-    first = [0, *np.cumsum([batch.lanes for batch in batches]).tolist()]
-    on = [mine[lane % b.replicas] for b, mine in zip(batches, placed, strict=True) for lane in range(b.lanes)]
-    takes = [batch.cycles for batch in batches for _ in range(batch.lanes)]
-    readers, missing = _readers(batches, first)
-    queue = [(0, lane) for lane, count in enumerate(missing) if count == 0]
-    there = [0] * first[-1]
-    free = [0] * cores
-    while queue:
-        time, lane = heappop(queue)
-        end = max(time, free[on[lane]]) + takes[lane]
-        free[on[lane]] = end
-        for reader in readers[lane]:
-            missing[reader] -= 1
-            there[reader] = max(there[reader], end)
-            if missing[reader] == 0:
-                heappush(queue, (there[reader], reader))
-    return max(free)
-
-
-def _place(batches: Sequence[LanesToPlace], cores: int, arrays_per_core: int) -> list[list[int]] | None:
-    """The core of each replica of each batch, the longest work first; if it does not fit so, the most arrays first."""
-    runs = [
-        (-len(range(replica, batch.lanes, batch.replicas)) * batch.cycles, -batch.arrays, index, replica)
-        for index, batch in enumerate(batches)
-        for replica in range(batch.replicas)
-    ]
-    by_arrays = sorted(runs, key=lambda run: (run[1], run[0], run[2], run[3]))
-    for ordered in (sorted(runs), by_arrays):
-        placed = [[-1] * batch.replicas for batch in batches]
-        held = [0] * cores
-        idlest = [(0, core) for core in range(cores)]
-        for work, arrays, index, replica in ordered:
-            full: list[tuple[int, int]] = []
-            while idlest and held[idlest[0][1]] - arrays > arrays_per_core:
-                full.append(heappop(idlest))
-            if not idlest:
-                break
-            load, core = idlest[0]
-            heapreplace(idlest, (load - work, core))
-            held[core] -= arrays
-            placed[index][replica] = core
-            for one in full:
-                heappush(idlest, one)
-        else:
-            return placed
-    return None
-
-
-def _readers(batches: Sequence[LanesToPlace], first: Sequence[int]) -> tuple[list[list[int]], list[int]]:
-    """The lanes that read each lane's row, and of how many rows each lane has to wait for."""
-    count = first[-1]
-    pairs = [np.zeros(0, np.int64)]
-    for index, batch in enumerate(batches):
-        lane = np.arange(first[index], first[index + 1])[:, None]
-        for producer, rows in batch.reads:
-            pairs.append(((rows + first[producer]) * count + lane)[rows != OUTSIDE])
-    row, lane = np.divmod(np.unique(np.concatenate(pairs)), count)
-    lanes = lane.tolist()
-    ends = np.cumsum(np.bincount(row, minlength=count)).tolist()
-    readers = [lanes[begin:end] for begin, end in pairwise([0, *ends])]
-    return readers, np.bincount(lane, minlength=count).tolist()
 
 
 # Mappings
@@ -185,12 +95,25 @@ def replicas_on_cores(before: Proxies, after: Proxies) -> Counts | None:
     return counts((name, min(replicas, found.get(name, 0))) for name, replicas in before.width_of_node)
 
 
-def schedule_on_cores(before: Proxies, after: Proxies) -> int | None:
-    """What list scheduling takes, a sixteenth more, and four times what transfers take of the busiest core: a schedule
-    may keep lanes together to save them."""
-    if after.list_span_cycles is None or after.transfer_cycles_max is None:
+def dumb_schedule(name: str) -> MappingFunction:
+    """What the dumb schedule of the field ``name`` takes, an eighth more, one core's share, since of few cores one that
+    idles is much, and the time in which the inputs come, since their rows may come in another order."""
+
+    def mapped(before: Proxies, after: Proxies) -> int | None:
+        dumb: int | None = getattr(after, name)
+        if dumb is None or after.input_load_cycles is None or after.cores is None:
+            return None
+        return dumb + dumb // 8 + dumb // after.cores + after.input_load_cycles
+
+    return mapped
+
+
+def nearer_than_at_random(before: Proxies, after: Proxies) -> int | None:
+    """Bytes x hops with cores at random, an eighth less, but for one core's share: of few cores, all are neighbours."""
+    if after.random_byte_hops is None or after.cores is None:
         return None
-    return after.list_span_cycles + after.list_span_cycles // 16 + 4 * after.transfer_cycles_max
+    random = after.random_byte_hops
+    return min(random, random - random // 8 + random // after.cores)
 
 
 def needed_copies(name: str, needed: str) -> MappingFunction:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,7 @@ class Batch:
         self.replicas = facts.replicas
         self.cores = facts.cores
         """Of each lane; None if it is not scheduled."""
+        self.steps = facts.steps
         self.lane_spans = facts.spans
         """Steps that each lane extends over."""
         self.cost = cost
@@ -85,8 +87,8 @@ class Batch:
 
     @property
     def lane_steps(self) -> Ints:
-        assert self._facts.steps is not None, "the batch is scheduled"
-        return self._facts.steps
+        assert self.steps is not None, "the batch is scheduled"
+        return self.steps
 
     @property
     def last_steps(self) -> Ints:
@@ -96,7 +98,13 @@ class Batch:
     @property
     def core_set(self) -> set[int]:
         """The cores that it runs on."""
-        return self._facts.core_set
+        return self._facts.core_set if self.cores is self._facts.cores else set(self.lane_cores.tolist())
+
+    def rescheduled(self, cores: Ints, steps: Ints, spans: Ints) -> Batch:
+        """The batch on other cores, at other times."""
+        other = copy(self)
+        other.cores, other.steps, other.lane_spans = cores, steps, spans
+        return other
 
 
 class BatchProgram:
@@ -125,6 +133,12 @@ class BatchProgram:
         self._collect_tables()
         self.tensors = list(dict.fromkeys(self.values.values()))
         self.scheduled = all(batch.cores is not None for batch in self.batches)
+
+    def rescheduled(self, batches: list[Batch]) -> BatchProgram:
+        """The program with these batches, which are the same but for cores and times."""
+        other = copy(self)
+        other.batches = batches
+        return other
 
     def _name_tensors(self) -> None:
         index: dict[Operation, int] = {op: position for position, op in enumerate(self.body_ops)}

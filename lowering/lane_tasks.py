@@ -56,13 +56,14 @@ def spread_vector_batches(batches: Sequence[ComputeBatchOp], costs: BatchCosts) 
     """Gives batches without weights as many replicas as keep each busy for half as long as the busiest layer at most.
 
     Their lanes are bound to no core, so that this only says over how many cores they spread. Messages count: a batch
-    that passes on the network's input has little else to do.
+    that passes on the network's input has little else to do. Where there is no layer to keep up with, each lane may
+    have a core of its own.
     """
     model = TransferModel(costs.target, uniform=True)
     busy = [_turns(batch) * costs.of(batch).cycles for batch in batches if batch.vmm_ops]
-    limit = max(busy, default=0) // 2
+    limit = max(1, max(busy, default=0) // 2)
     for batch in batches:
-        if not batch.vmm_ops and limit:
+        if not batch.vmm_ops:
             work = batch.lane_count * (costs.of(batch).cycles + _message_cycles(batch, model))
             wanted = max(batch.replica_count, min(-(-work // limit), batch.lane_count, costs.target.machine.core_count))
             batch.properties["replicas"] = IntegerAttr(wanted, i64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -65,22 +64,6 @@ class Traffic:
         """Whether it is written down who needs which rows."""
         return any(tensor.needs for tensor in self._tensors)
 
-    def transfer_cycles(self, machine: Machine, element_bytes: int) -> int:
-        """Cycles in which the busiest core sends, receives and loads, and those in which inputs come through the one
-        port of global memory."""
-        busy = np.zeros(machine.core_count)
-        port = 0
-        if self.messages:
-            table, size = _together(self.messages, element_bytes)
-            for end, cycles in ((1, machine.send_cycles), (2, machine.recv_cycles)):
-                busy += np.bincount(table[:, end], cycles(table[:, 1], table[:, 2], size), machine.core_count)
-        if self.loads:
-            table, size = _together(self.loads, element_bytes)
-            cycles = machine.load_cycles(table[:, 1], size)
-            busy += np.bincount(table[:, 1], cycles, machine.core_count)
-            port = int(cycles.sum())
-        return int(busy.max()) + port
-
     def constant_loads(self) -> tuple[int, int]:
         """Constants that cores load: how many, and their elements. Each core loads each content once."""
         held: dict[tuple[int, int, int], set[int]] = {}
@@ -88,6 +71,25 @@ class Traffic:
             for constant in _loaded_constants(batch):
                 held.setdefault(constant, set()).update(batch.core_set)
         return sum(map(len, held.values())), sum(size * len(cores) for (_, _, size), cores in held.items())
+
+    def timed_constant_loads(self) -> Ints:
+        """The same one by one, [n, 3] of core, elements, and the step of the first lane there that reads it."""
+        number: dict[tuple[int, int, int], int] = {}
+        tables = [np.zeros((4, 0), np.int64)]
+        for batch in self._program.batches:
+            constants = _loaded_constants(batch)
+            if not constants:
+                continue
+            order = np.lexsort((batch.lane_steps, batch.lane_cores))
+            cores, first = np.unique(batch.lane_cores[order], return_index=True)
+            steps = batch.lane_steps[order][first]
+            for constant in constants:
+                index = number.setdefault(constant, len(number))
+                tables.append(np.stack((np.full_like(cores, index), cores, steps, np.full_like(cores, constant[2]))))
+        index, core, step, size = np.concatenate(tables, axis=1)
+        order = np.lexsort((step, core, index))
+        _, first = np.unique((index * _CORES + core)[order], return_index=True)
+        return np.stack((core, size, step), axis=1)[order][first]
 
     def scheduled_lanes(self) -> ScheduledLanes:
         """The lanes as the critical path sees them; tensors have the same numbers at every level."""
@@ -194,13 +196,6 @@ class Traffic:
             return 1, min((reader for reader, _ in tensor.readers), default=last), 0
 
         return {tensor: index for index, tensor in enumerate(sorted(used, key=place))}
-
-
-def _together(tables: Sequence[tuple[Tensor, Ints]], element_bytes: int) -> tuple[Ints, Ints]:
-    """One table of all, and the bytes of the row in each line."""
-    lines = [len(table) for _, table in tables]
-    row_bytes = np.repeat([tensor.row_elements * element_bytes for tensor, _ in tables], lines)
-    return np.concatenate([table for _, table in tables]), row_bytes
 
 
 _CORES = 1 << 24

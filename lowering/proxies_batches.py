@@ -17,11 +17,12 @@ from ..dialects.spat import shape_of
 from .batch_facts import AnyBatch, BatchMemory
 from .batch_program import Batch, BatchProgram
 from .body_content import body_content
+from .dumb_schedules import add_dumb_schedules
 from .op_kinds import ops_of
 from .program_traffic import Traffic
 from .schedule_span import SpanMemory
 from .target import Target
-from .yardsticks import add_dealt_span, add_list_schedule, add_yardsticks, order_digest
+from .yardsticks import add_dealt_span, add_yardsticks, order_digest
 
 Contributions = dict[str, dict[str, int]]
 
@@ -216,7 +217,7 @@ class _Fields:
         lanes = traffic.scheduled_lanes()
         digest = lanes.digest()
         found["span_cycles"] = self.spans.get("span", digest, lanes.span_cycles)
-        add_list_schedule(self.program, traffic, target, found)
+        add_dumb_schedules(self.program, traffic, target, found)
         if traffic.is_timed or traffic.is_deferred:
             moves, machine = traffic.moves(target.element_bytes), target.machine
             found["makespan_cycles" if traffic.is_timed else "eager_makespan_cycles"] = self.spans.get(

@@ -62,9 +62,12 @@ class ScheduledLanes(NamedTuple):
         """Transfers take no time."""
         return core_span(self._lane_events(_NOTHING), shared=True)
 
-    def makespan_cycles(self, moves: Sequence[Moves], machine: Machine) -> int:
-        """With messages and loads, all of which have steps."""
+    def makespan_cycles(self, moves: Sequence[Moves], machine: Machine, constants: Ints | None = None) -> int:
+        """With messages and loads, all of which have steps; and with the loads of constants, if they are given, lines
+        of core, bytes and step."""
         events = self._move_events(moves, machine)
+        if constants is not None:
+            events.append(_loads_of_constants(constants, machine))
         ends = [_places(found) for found in events if len(found.key)]
         interrupts = np.unique(np.concatenate(ends)) if ends else _NOTHING
         return core_span(Events.join([*events, self._lane_events(interrupts)]))
@@ -159,6 +162,16 @@ def _digest(facts: Sequence[object], tables: Sequence[Ints]) -> bytes:
     for table in tables:
         state.update(table.tobytes())
     return state.digest()
+
+
+def _loads_of_constants(constants: Ints, machine: Machine) -> Events:
+    """Each occupies its core and the port of global memory before the lane that needs it."""
+    core, size, step = constants.T
+    port, none = np.full(len(core), machine.core_count), np.full(len(core), -1)
+    cycles = machine.load_cycles(core, size)
+    return Events(
+        event_key(step, Phase.FILL), port, core, cycles, cycles, none, _NOTHING, np.zeros(len(core), np.int64)
+    )
 
 
 def _places(events: Events) -> Ints:

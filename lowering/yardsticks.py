@@ -11,14 +11,13 @@ import numpy as np
 from ..analysis.critical_path import SpanBatch, replica_span
 from ..analysis.machine import Machine
 from ..analysis.proxies import counts
-from ..analysis.yardsticks import LanesToPlace, deal_cores, list_span
+from ..analysis.yardsticks import deal_cores
 from ..dialects import pim, spat
 from .batch_program import BatchProgram, by_node
 from .body_costs import Amounts
-from .program_traffic import Traffic
 from .proxies_memory import buffer_elements, live_bytes_max, overwritten
 from .target import Target
-from .tile_counts import array_count, element_passes, needless_ops, repeatable_constants, unpacked_products
+from .tile_counts import element_passes, needless_ops, repeatable_constants, unpacked_products
 
 Parts = dict[str, dict[str, int]]
 
@@ -54,25 +53,6 @@ def add_dealt_span(
     slots = dict(zip(layers, deal_cores(lanes, cycles, machine.core_count * held // max(1, work)), strict=True))
     dealt = [batch._replace(slots=slots.get(index, batch.slots)) for index, batch in enumerate(batches)]
     found["dealt_span_cycles"] = replica_span(dealt)
-
-
-def add_list_schedule(program: BatchProgram, traffic: Traffic, target: Target, found: dict[str, object]) -> None:
-    """What the schedule is held against, where batches have just got it."""
-    if not all(isinstance(batch.op, spat.ComputeBatchOp) for batch in program.batches):
-        return
-    batches = [
-        LanesToPlace(
-            batch.lanes,
-            batch.replicas,
-            batch.cost.cycles or 0,
-            0 if body is None else array_count(body.content, target.array_columns),
-            tuple([(tensor.producer, rows) for tensor, _, rows in batch.reads if tensor.producer is not None]),
-        )
-        for batch, body in zip(program.batches, program.bodies, strict=True)
-    ]
-    machine = target.machine
-    found["list_span_cycles"] = list_span(batches, machine.core_count, machine.arrays_per_core)
-    found["transfer_cycles_max"] = traffic.transfer_cycles(machine, target.element_bytes)
 
 
 def order_digest(program: BatchProgram) -> str:

@@ -44,7 +44,7 @@ class SpatRealizeCommunicationPass(ModulePass):
         {
             "makespan_cycles": changes_meaning(
                 before_with_room("eager_makespan_cycles", 16), "rows arrive as if each were sent at once, or nearly so"
-            )
+            ),
         }
     )
 

@@ -14,7 +14,13 @@ from ..analysis.contract import Contract, changes_meaning, decided_here, may_tra
 from ..analysis.core_packing import NoRoomError
 from ..analysis.proxies import Level
 from ..analysis.timeline import Timeline, schedule_lanes
-from ..analysis.yardsticks import replicas_apart, replicas_as_cores, replicas_on_cores, schedule_on_cores
+from ..analysis.yardsticks import (
+    dumb_schedule,
+    nearer_than_at_random,
+    replicas_apart,
+    replicas_as_cores,
+    replicas_on_cores,
+)
 from ..dialects.location import node_name
 from ..dialects.spat import ComputeBatchOp
 from ..dialects.tile import ArrayAttr
@@ -44,8 +50,11 @@ class SpatSchedulePeftPass(ModulePass):
     contract: ClassVar[Contract] = Contract(
         {
             **dict.fromkeys(
-                ("span_cycles", "busy_cycles_max"),
-                changes_meaning(schedule_on_cores, "cores that wait for no reason but rows end within this"),
+                ("scheduled_cycles", "busy_cycles_max"),
+                changes_meaning(dumb_schedule("dumb_cycles"), "cores in turn, waiting for rows only, end within this"),
+            ),
+            "span_cycles": changes_meaning(
+                dumb_schedule("dumb_span_cycles"), "the same cores, waiting for rows only, end within this"
             ),
             "width_of_node": changes_meaning(replicas_on_cores, "a replica is on a core"),
             "product_slots": changes_meaning(replicas_apart, "a replica is on a core"),
@@ -54,9 +63,7 @@ class SpatSchedulePeftPass(ModulePass):
                 ("element_passes", "element_passes_of_node", "needless_ops", "unpacked_products"),
                 no_longer_known("from here on, no pass changes what lanes compute, and their instructions are counted"),
             ),
-            "byte_hops": changes_meaning(
-                lambda before, after: after.random_byte_hops, "cores are nearer to each other than at random"
-            ),
+            "byte_hops": changes_meaning(nearer_than_at_random, "cores are nearer to each other than at random"),
             **dict.fromkeys(
                 (
                     "makespan_cycles",
@@ -87,7 +94,8 @@ class SpatSchedulePeftPass(ModulePass):
         """A lead that is asked for may hold rows back."""
         if not self.lead:
             return self.contract
-        clauses = {"span_cycles": may_trade("the lead that is asked for holds rows back")}
+        held_back = "the lead that is asked for holds rows back"
+        clauses = {"span_cycles": may_trade(held_back), "scheduled_cycles": decided_here(held_back)}
         return Contract({**self.contract.clauses, **clauses}, self.contract.levels)
 
     def __post_init__(self) -> None:

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import build
 from numpy.typing import NDArray
+from odd_models import MODELS
+from odd_models import build as build_odd
 from tilec.analysis.core_packing import NoRoomError
 from tilec.analysis.timeline import Timeline, schedule_lanes, validate_timeline
 from tilec.dialects.registry import make_context
@@ -109,6 +111,19 @@ def test_batches_without_weights_spread_until_they_keep_up(one: Placed) -> None:
     for batch, cycles in busy.items():
         if not batch.vmm_ops and batch.replica_count < min(batch.lane_count, one.costs.target.machine.core_count):
             assert cycles <= limit + one.costs.of(batch).cycles
+
+
+def test_without_a_layer_to_keep_up_with_lanes_run_at_once() -> None:
+    """A network that only pools has work for every core that there is."""
+    make, shape = MODELS["max pool, overlapping"]
+    module = import_onnx(build_odd(make, *shape).SerializeToString())
+    passes = "onnx-simplify,convert-onnx-to-spat{machine=tiny4},spat-schedule-peft"
+    PassManager(build_pipeline(passes)).run(make_context(), module)
+    pools = [op for op in module.walk() if isinstance(op, ComputeBatchOp)]
+    assert not any(batch.vmm_ops for batch in pools)
+    for batch in pools:
+        assert batch.cores is not None
+        assert len(set(batch.cores.array.tolist())) == min(batch.lane_count, 4)
 
 
 def test_every_replica_has_a_core_with_room_for_its_arrays(one: Placed) -> None:

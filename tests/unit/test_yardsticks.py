@@ -15,16 +15,15 @@ from ir_edits import ops_of
 from tilec.analysis.proxies import Level, Proxies, counts
 from tilec.analysis.window import OUTSIDE
 from tilec.analysis.yardsticks import (
-    LanesToPlace,
     deal_cores,
-    list_span,
+    dumb_schedule,
+    nearer_than_at_random,
     needed_copies,
     part_of,
     passes_of_fused_nodes,
     replicas_apart,
     replicas_as_cores,
     replicas_on_cores,
-    schedule_on_cores,
     with_room,
 )
 from tilec.dialects import pim
@@ -57,64 +56,6 @@ def test_no_other_dealing_makes_the_busiest_layer_faster(layers: list[tuple[int,
     choices = product(*(range(1, n + 1) for n in lanes))
     fitting = [one for one in choices if sum(one) <= max(cores, len(layers))]
     assert busiest(dealt) == min(map(busiest, fitting))
-
-
-# List scheduling
-
-
-def placed(lanes: int, replicas: int, cycles: int, arrays: int, *reads: tuple[int, list[list[int]]]) -> LanesToPlace:
-    return LanesToPlace(lanes, replicas, cycles, arrays, tuple((of, np.array(rows, np.int64)) for of, rows in reads))
-
-
-def test_list_scheduling_by_hand() -> None:
-    two = placed(4, 2, 10, 1)
-    assert list_span([two], 4, 1) == 20
-    assert list_span([two], 1, 2) == 40
-    assert list_span([two], 1, 1) == 40, "no place for both replicas: one lane after the other"
-    # Lanes of 10 on two cores end at 10, 10, 20, 20; the reader, on a third, takes 5 for each of them.
-    reader = placed(4, 1, 5, 0, (0, [[0], [1], [2], [3]]))
-    assert list_span([two, reader], 3, 1) == 30
-    late = placed(1, 1, 5, 0, (0, [[0, 1, 2, OUTSIDE]]))
-    assert list_span([two, late], 3, 1) == 25
-    # The longest work first: 40 alone, 30 and 10 together.
-    three = [placed(1, 1, cycles, 1) for cycles in (10, 40, 30)]
-    assert list_span(three, 2, 2) == 40
-    # Three arrays of four cannot stay for the last.
-    tight = [placed(1, 1, 9, 1), placed(1, 1, 8, 1), placed(1, 1, 1, 3), placed(1, 1, 1, 3)]
-    assert list_span(tight, 2, 4) == 10
-
-
-@st.composite
-def lanes_to_place(draw: st.DrawFn) -> list[LanesToPlace]:
-    made: list[LanesToPlace] = []
-    for index in range(draw(st.integers(1, 3))):
-        lanes = draw(st.integers(1, 4))
-        producers = draw(st.sets(st.integers(0, index - 1), max_size=2)) if index else set[int]()
-        reads = [
-            (one, draw(st.lists(st.tuples(*[st.integers(0, made[one].lanes - 1)] * 2), min_size=lanes, max_size=lanes)))
-            for one in sorted(producers)
-        ]
-        given_rows = [(one, [list(pair) for pair in rows]) for one, rows in reads]
-        made.append(placed(lanes, draw(st.integers(1, lanes)), draw(st.integers(1, 9)), 0, *given_rows))
-    return made
-
-
-@given(lanes_to_place(), st.integers(1, 3))
-def test_list_scheduling_is_within_what_theory_says(batches: list[LanesToPlace], cores: int) -> None:
-    """No less than the critical path of single lanes or the fair share of the work, no more than all of it."""
-    ends: list[list[int]] = []
-    for batch in batches:
-        starts = [
-            max((ends[of][row] for of, rows in batch.reads for row in rows[lane].tolist()), default=0)
-            for lane in range(batch.lanes)
-        ]
-        ends.append([start + batch.cycles for start in starts])
-    path = max(end for mine in ends for end in mine)
-    work = sum(batch.lanes * batch.cycles for batch in batches)
-    span = list_span(batches, cores, 0)
-    assert max(path, -(-work // cores)) <= span <= work
-    if cores == 1:
-        assert span == work
 
 
 # Counts of tiles, by hand
@@ -357,15 +298,25 @@ def test_replicas_on_cores() -> None:
     assert replicas_on_cores(GRAPH, crowded) is not None
     assert replicas_on_cores(GRAPH, crowded) == (("a", 1), ("b", 0))
     assert replicas_apart(GRAPH, crowded) == 5
-    for nothing in (replicas_on_cores, replicas_apart, schedule_on_cores):
+    for nothing in (replicas_on_cores, replicas_apart, nearer_than_at_random):
         assert nothing(Proxies(Level.GRAPH), CHIP) is None
         assert nothing(GRAPH, Proxies(Level.SCHEDULED)) is None
 
 
 def test_schedules() -> None:
-    chip = replace(CHIP, list_span_cycles=160, transfer_cycles_max=5)
-    assert schedule_on_cores(GRAPH, chip) == 160 + 10 + 20
-    assert schedule_on_cores(GRAPH, replace(chip, transfer_cycles_max=None)) is None
+    chip = replace(CHIP, dumb_cycles=160, dumb_span_cycles=80, input_load_cycles=5)
+    assert dumb_schedule("dumb_cycles")(GRAPH, chip) == 160 + 20 + 20 + 5
+    assert dumb_schedule("dumb_span_cycles")(GRAPH, chip) == 80 + 10 + 10 + 5
+    for missing in ("dumb_cycles", "input_load_cycles", "cores"):
+        assert dumb_schedule("dumb_cycles")(GRAPH, replace(chip, **{missing: None})) is None
+
+
+def test_places_on_the_mesh() -> None:
+    chip = replace(CHIP, random_byte_hops=800)
+    assert nearer_than_at_random(GRAPH, chip) == 800 - 100 + 100
+    assert nearer_than_at_random(GRAPH, replace(chip, cores=100)) == 800 - 100 + 8
+    assert nearer_than_at_random(GRAPH, replace(chip, cores=4)) == 800, "no more than at random"
+    assert nearer_than_at_random(GRAPH, CHIP) is None
 
 
 def test_yardsticks_that_are_not_known_permit_nothing() -> None:

@@ -1,0 +1,194 @@
+"""Dumb schedules: where replicas go if one looks at little, and when lanes run if one looks at rows only.
+
+They are what schedules are held against (:mod:`.yardsticks`). No pass uses them, and they use nothing of the passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush, heapreplace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .window import OUTSIDE
+
+Ints = NDArray[np.int64]
+
+CoresOfReplicas = list[list[int]]
+"""Of each batch, the core of each of its replicas."""
+
+
+@dataclass(frozen=True, eq=False)
+class LanesToPlace:
+    """A batch whose lanes are to be put on cores."""
+
+    lanes: int
+    replicas: int
+    cycles: int
+    arrays: int
+    """Of a replica."""
+    reads: tuple[tuple[int, Ints], ...]
+    """Of other batches: which, and the rows that each lane reads, `[lanes, rows]`; OUTSIDE for none."""
+    row_bytes: int = 0
+    """Of what a lane computes."""
+
+
+def place_in_turn(batches: Sequence[LanesToPlace], cores: int, arrays_per_core: int) -> CoresOfReplicas | None:
+    """One core after the other gets the next replica, batch after batch: layers that work at the same time are apart.
+
+    A core without room for its arrays is passed over. None if there is no other.
+    """
+    held, at = [0] * cores, 0
+    placed: CoresOfReplicas = []
+    for batch in batches:
+        mine: list[int] = []
+        for _ in range(batch.replicas):
+            free = (core % cores for core in range(at, at + cores))
+            core = next((core for core in free if held[core] + batch.arrays <= arrays_per_core), None)
+            if core is None:
+                return None
+            held[core] += batch.arrays
+            mine.append(core)
+            at = core + 1
+        placed.append(mine)
+    return placed
+
+
+def place_by_work(batches: Sequence[LanesToPlace], cores: int, arrays_per_core: int) -> CoresOfReplicas | None:
+    """The replica that works longest goes to the core that works least; if it does not fit so, that with most arrays.
+
+    None if the arrays do not suffice for that either.
+    """
+    runs = [
+        (-len(range(replica, batch.lanes, batch.replicas)) * batch.cycles, -batch.arrays, index, replica)
+        for index, batch in enumerate(batches)
+        for replica in range(batch.replicas)
+    ]
+    by_arrays = sorted(runs, key=lambda run: (run[1], run[0], run[2], run[3]))
+    for ordered in (sorted(runs), by_arrays):
+        placed = [[-1] * batch.replicas for batch in batches]
+        held = [0] * cores
+        idlest = [(0, core) for core in range(cores)]
+        for work, arrays, index, replica in ordered:
+            full: list[tuple[int, int]] = []
+            while idlest and held[idlest[0][1]] - arrays > arrays_per_core:
+                full.append(heappop(idlest))
+            if not idlest:
+                break
+            load, core = idlest[0]
+            heapreplace(idlest, (load - work, core))
+            held[core] -= arrays
+            placed[index][replica] = core
+            for one in full:
+                heappush(idlest, one)
+        else:
+            return placed
+    return None
+
+
+class LaneOrders:
+    """The dumb orders of the lanes of a program. Lanes are numbered through all batches."""
+
+    def __init__(self, batches: Sequence[LanesToPlace], cores: int) -> None:
+        self.batches = batches
+        self.cores = cores
+        self.first: list[int] = [0, *np.cumsum([batch.lanes for batch in batches]).tolist()]
+        lanes = [batch.lanes for batch in batches]
+        self.cycles: Ints = np.repeat([max(1, batch.cycles) for batch in batches], lanes)
+        """Of each lane; a lane of no work takes one, since it has a place in the order."""
+        self.row, self.reader = self._edges()
+
+    def _edges(self) -> tuple[Ints, Ints]:
+        """Each row with each lane that reads it, by row, then by lane."""
+        count = self.first[-1]
+        pairs = [np.zeros(0, np.int64)]
+        for index, batch in enumerate(self.batches):
+            lane = np.arange(self.first[index], self.first[index + 1])[:, None]
+            for producer, rows in batch.reads:
+                pairs.append(((rows + self.first[producer]) * count + lane)[rows != OUTSIDE])
+        row, lane = np.divmod(np.unique(np.concatenate(pairs)), max(1, count))
+        return row, lane
+
+    def core_of_lanes(self, placed: CoresOfReplicas) -> Ints:
+        """The core of each lane: lane i is of replica i mod replicas."""
+        found = [
+            np.array(mine, np.int64)[np.arange(batch.lanes) % len(mine)]
+            for batch, mine in zip(self.batches, placed, strict=True)
+        ]
+        return np.concatenate([np.zeros(0, np.int64), *found])
+
+    def by_rows(self, core: Ints) -> Ints:
+        """List scheduling: every core runs its lanes in the order in which what they read is there. The start of each
+        lane, if transfers take no time."""
+        count = self.first[-1]
+        on: list[int] = core.tolist()
+        takes: list[int] = self.cycles.tolist()
+        readers = self._lists(self.row, self.reader)
+        missing: list[int] = np.bincount(self.reader, minlength=count).tolist()
+        queue = [(0, lane) for lane, number in enumerate(missing) if number == 0]
+        start, there, free = [0] * count, [0] * count, [0] * self.cores
+        while queue:
+            time, lane = heappop(queue)
+            start[lane] = max(time, free[on[lane]])
+            end = free[on[lane]] = start[lane] + takes[lane]
+            for reader in readers[lane]:
+                missing[reader] -= 1
+                there[reader] = max(there[reader], end)
+                if missing[reader] == 0:
+                    heappush(queue, (there[reader], reader))
+        return np.array(start, np.int64)
+
+    def on_demand(self, core: Ints) -> Ints:
+        """Lanes in the order in which the rows that nobody reads, one after another, ask for what they need: so few
+        rows are held at a time. The start of each lane, if transfers take no time."""
+        count = self.first[-1]
+        by_reader = np.lexsort((self.row, self.reader))
+        needs = self._lists(self.reader[by_reader], self.row[by_reader])
+        on: list[int] = core.tolist()
+        takes: list[int] = self.cycles.tolist()
+        start, free = [0] * count, [0] * self.cores
+        done, asked = [False] * count, [False] * count
+        unread: list[int] = np.flatnonzero(np.bincount(self.row, minlength=count) == 0).tolist()
+        for last in unread:
+            pending = [last]
+            while pending:
+                lane = pending[-1]
+                if not asked[lane]:
+                    asked[lane] = True
+                    pending += [need for need in reversed(needs[lane]) if not asked[need]]
+                    continue
+                pending.pop()
+                if not done[lane]:
+                    done[lane] = True
+                    ready = max((start[need] + takes[need] for need in needs[lane]), default=0)
+                    start[lane] = max(ready, free[on[lane]])
+                    free[on[lane]] = start[lane] + takes[lane]
+        return np.array(start, np.int64)
+
+    def held_bytes(self, core: Ints, start: Ints) -> int:
+        """The most bytes of rows on one core: on the core that computes a row, and on all that read it, until the last
+        lane there that does has ended."""
+        end = start + self.cycles
+        size = np.repeat([batch.row_bytes for batch in self.batches], [batch.lanes for batch in self.batches])
+        lane = np.arange(self.first[-1])
+        place, index = np.unique(
+            np.concatenate((lane, self.row)) * self.cores + np.concatenate((core, core[self.reader])),
+            return_inverse=True,
+        )
+        row, owner = np.divmod(place, self.cores)
+        last = np.zeros(len(place), np.int64)
+        np.maximum.at(last, index, np.concatenate((end, end[self.reader])))
+        since = np.where(owner == core[row], start[row], end[row])
+        moment, owner = np.concatenate((since, last)), np.concatenate((owner, owner))
+        change = np.concatenate((size[row], -size[row]))
+        order = np.lexsort((change, moment, owner))
+        return int(np.cumsum(change[order]).max(initial=0))
+
+    def _lists(self, key: Ints, value: Ints) -> list[list[int]]:
+        """The values of each lane, of pairs in order of the key."""
+        values = value.tolist()
+        ends = np.cumsum(np.bincount(key, minlength=self.first[-1])).tolist()
+        return [values[begin:end] for begin, end in pairwise([0, *ends])]

@@ -1,0 +1,97 @@
+"""What a schedule is held against: what dumb schedules of the same lanes take, with all transfers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.list_schedule import CoresOfReplicas, LaneOrders, LanesToPlace, place_by_work, place_in_turn
+from ..analysis.proxies import Level
+from ..dialects import spat
+from .batch_program import BatchProgram
+from .program_traffic import Traffic
+from .target import Target
+from .tile_counts import array_count
+
+Ints = NDArray[np.int64]
+
+MEMORY_PART = 2
+"""One part in so many of a local memory may hold the rows of a dumb schedule: what else there is it does not count."""
+
+
+def add_dumb_schedules(program: BatchProgram, traffic: Traffic, target: Target, found: dict[str, object]) -> None:
+    """Adds to ``found``, where batches have just got a schedule, what that takes, and two dumb ones: of lanes as rows
+    come, on cores that replicas take in turn; and, without transfers, on the cores that they have. If their rows may
+    need more memory than there is, lanes go in the order in which they are asked for.
+    """
+    if not all(isinstance(batch.op, spat.ComputeBatchOp) for batch in program.batches):
+        return
+    orders = LaneOrders(_lanes(program, target), target.machine.core_count)
+    placed = _place(orders.batches, target)
+    here = np.concatenate([batch.lane_cores for batch in program.batches])
+    cores = [here if placed is None else orders.core_of_lanes(placed), here]
+    starts = [orders.by_rows(core) for core in cores]
+    room = target.machine.local_memory_bytes // MEMORY_PART
+    if any(orders.held_bytes(core, start) > room for core, start in zip(cores, starts, strict=True)):
+        starts = [orders.on_demand(core) for core in cores]
+    elsewhere = Traffic(_elsewhere(program, orders, cores[0], starts[0]), Level.SCHEDULED)
+    found["dumb_cycles"] = _cycles(elsewhere, target)
+    found["dumb_span_cycles"] = int((starts[1] + orders.cycles).max(initial=0))
+    found["scheduled_cycles"] = _cycles(traffic, target)
+    found["input_load_cycles"] = _input_cycles(program, target)
+
+
+def _lanes(program: BatchProgram, target: Target) -> list[LanesToPlace]:
+    """The batches. Those without weights are on as many cores as keep each of these busy for half as long as the
+    busiest core of a layer, whatever the pass has decided; on one a lane if there is no layer."""
+    size: Counter[int | None] = Counter()
+    for tensor in program.tensors:
+        size[tensor.producer] += tensor.row_elements * target.element_bytes
+    found: list[LanesToPlace] = []
+    busiest = max(
+        (-(-b.lanes // b.replicas) * (b.cost.cycles or 0) for b in program.batches if b.cost.products), default=0
+    )
+    for index, (batch, body) in enumerate(zip(program.batches, program.bodies, strict=True)):
+        arrays = 0 if body is None else array_count(body.content, target.array_columns)
+        cycles = batch.cost.cycles or 0
+        enough = -(-batch.lanes * cycles // max(1, busiest // 2))
+        replicas = batch.replicas if arrays else max(1, min(enough, batch.lanes, target.machine.core_count))
+        reads = tuple([(tensor.producer, rows) for tensor, _, rows in batch.reads if tensor.producer is not None])
+        found.append(LanesToPlace(batch.lanes, replicas, cycles, arrays, reads, size[index]))
+    return found
+
+
+def _place(batches: Sequence[LanesToPlace], target: Target) -> CoresOfReplicas | None:
+    """Cores in turn, if their arrays suffice for that; if not, by the work that replicas have."""
+    machine = target.machine
+    size = machine.core_count, machine.arrays_per_core
+    return place_in_turn(batches, *size) or place_by_work(batches, *size)
+
+
+def _elsewhere(program: BatchProgram, orders: LaneOrders, core: Ints, start: Ints) -> BatchProgram:
+    """The program with its lanes on other cores, at other times."""
+    return program.rescheduled(
+        [
+            batch.rescheduled(core[begin:end], start[begin:end], orders.cycles[begin:end])
+            for batch, (begin, end) in zip(program.batches, pairwise(orders.first), strict=True)
+        ]
+    )
+
+
+def _cycles(traffic: Traffic, target: Target) -> int:
+    """Cycles with messages, every row being sent at once, and with loads, those of constants included."""
+    constants = traffic.timed_constant_loads() * np.array([1, target.element_bytes, 1])
+    return traffic.scheduled_lanes().makespan_cycles(traffic.moves(target.element_bytes), target.machine, constants)
+
+
+def _input_cycles(program: BatchProgram, target: Target) -> int:
+    """Cycles in which the port of global memory loads each row of the inputs that somebody reads once."""
+    return sum(
+        tensor.shape[0] * int(target.machine.load_cycles(0, tensor.row_elements * target.element_bytes))
+        for tensor in program.tensors
+        if tensor.producer is None and tensor.readers
+    )
