@@ -1,0 +1,111 @@
+"""Small ONNX networks in pairs: the same computation, once as it should be and once with something needless in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+from tilec.lowering.onnx_importer import import_onnx
+from xdsl.dialects.builtin import ModuleOp
+
+SHAPE = (1, 4, 8, 8)
+
+
+def _network(middle: Sequence[NodeProto], constants: dict[str, Any], more: Sequence[str] = ()) -> ModuleOp:
+    """A convolution, then ``middle`` from 'c' to 'y'; ``more`` names further outputs, shaped like 'y'."""
+    weight = numpy_helper.from_array(np.ones((4, 4, 3, 3), np.float32), "w")
+    tables = [numpy_helper.from_array(np.array(values), name) for name, values in constants.items()]
+    conv = helper.make_node("Conv", ["x", "w"], ["c"], name="conv", kernel_shape=[3, 3], pads=[1] * 4)
+    graph = helper.make_graph(
+        [conv, *middle],
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, SHAPE)],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPE) for name in ("y", *more)],
+        [weight, *tables],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return import_onnx(model.SerializeToString())
+
+
+def _relu(source: str, target: str) -> NodeProto:
+    return helper.make_node("Relu", [source], [target], name="relu")
+
+
+def plain() -> ModuleOp:
+    return _network([_relu("c", "y")], {})
+
+
+def renamed() -> ModuleOp:
+    """What computes nothing stands between: a name for the same value, and a shape that stays."""
+    nodes = [
+        helper.make_node("Identity", ["c"], ["i"], name="identity"),
+        helper.make_node("Reshape", ["i", "shape"], ["r"], name="reshape"),
+        _relu("r", "y"),
+    ]
+    return _network(nodes, {"shape": SHAPE})
+
+
+def flat() -> ModuleOp:
+    """The rows of the image come as one row, whose elements a single lane computes in a loop."""
+    nodes = [
+        helper.make_node("Flatten", ["c"], ["f"], name="flatten"),
+        _relu("f", "g"),
+        helper.make_node("Reshape", ["g", "shape"], ["y"], name="reshape"),
+    ]
+    return _network(nodes, {"shape": SHAPE})
+
+
+def row_by_row() -> ModuleOp:
+    """An op for each row, in place of one for all."""
+    rows = range(SHAPE[2])
+    nodes: list[NodeProto] = []
+    constants: dict[str, Any] = {"axis": [2]}
+    for row in rows:
+        constants |= {f"from{row}": [row], f"to{row}": [row + 1]}
+        nodes.append(helper.make_node("Slice", ["c", f"from{row}", f"to{row}", "axis"], [f"s{row}"], name="slice"))
+        nodes.append(_relu(f"s{row}", f"r{row}"))
+    nodes.append(helper.make_node("Concat", [f"r{row}" for row in rows], ["y"], name="concat", axis=2))
+    return _network(nodes, constants)
+
+
+def there_and_back() -> ModuleOp:
+    """Every element is moved elsewhere, and back."""
+    nodes = [
+        helper.make_node("Transpose", ["c"], ["t"], name="there", perm=[0, 2, 3, 1]),
+        helper.make_node("Transpose", ["t"], ["b"], name="back", perm=[0, 3, 1, 2]),
+        _relu("b", "y"),
+    ]
+    return _network(nodes, {})
+
+
+def one_more_output() -> ModuleOp:
+    """What nobody asked for goes to the host as well."""
+    return _network([_relu("c", "y"), helper.make_node("Identity", ["c"], ["z"], name="identity")], {}, ["z"])
+
+
+def scaled_apart() -> ModuleOp:
+    """What the weights could hold is a multiplication by itself: a fusion undone."""
+    nodes = [helper.make_node("Mul", ["c", "factors"], ["m"], name="mul"), _relu("m", "y")]
+    return _network(nodes, {"factors": np.full((SHAPE[1], 1, 1), 2, np.float32)})
+
+
+def _sums(pairs: Sequence[tuple[str, str, str]]) -> ModuleOp:
+    kinds = ("Relu", "Tanh", "Sigmoid", "Neg")
+    parts = [helper.make_node(kind, ["c"], [f"p{n}"], name=f"part{n}") for n, kind in enumerate(kinds)]
+    adds = [helper.make_node("Add", [a, b], [c], name=f"add{n}") for n, (a, b, c) in enumerate(pairs)]
+    return _network([*parts, *adds], {})
+
+
+def tree_of_sums() -> ModuleOp:
+    return _sums([("p0", "p1", "s0"), ("p2", "p3", "s1"), ("s0", "s1", "y")])
+
+
+def other_tree_of_sums() -> ModuleOp:
+    return _sums([("p3", "p1", "s0"), ("p2", "p0", "s1"), ("s1", "s0", "y")])
+
+
+def chain_of_sums() -> ModuleOp:
+    """The same ops, one after the other."""
+    return _sums([("p0", "p1", "s0"), ("s0", "p2", "s1"), ("s1", "p3", "y")])
