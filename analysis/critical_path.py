@@ -83,14 +83,23 @@ class Events(NamedTuple):
 _Line = tuple[int, int, int, int, int, int, int]
 
 
-def core_span(events: Events, shared: bool = False) -> int:
-    """Cycles until everything is done, when every core executes its events in order and waits for what they need.
+class Span(NamedTuple):
+    """What becomes of events."""
 
-    Events are taken by key, and nothing needs what comes later. A row is where its event has brought it; if ``shared``,
-    it is everywhere at once. Loops over lanes and messages, of which there are few.
+    cycles: int
+    """Until everything is done."""
+    unready: int
+    """How many needs are of rows that no event before has brought: nothing waits for them."""
+
+
+def core_span(events: Events, shared: bool = False) -> Span:
+    """When every core executes its events in order and waits for what they need.
+
+    Events are taken by key. A row is where its event has brought it; if ``shared``, it is everywhere at once. Loops
+    over lanes and messages, of which there are few.
     """
     if not len(events.key):
-        return 0
+        return Span(0, 0)
     places = 0 if shared else PLACES
     holder = np.where(events.partner < 0, events.core, events.partner)
     made = np.where(events.makes < 0, -1, events.makes + holder * places)
@@ -101,19 +110,22 @@ def core_span(events: Events, shared: bool = False) -> int:
     lines = zip(*(column[order].tolist() for column in columns), strict=True)
     free: list[int] = [0] * (max(int(events.core.max()), int(events.partner.max())) + 1)
     there: dict[int, int] = {}
+    unready = 0
     for at, count, core, partner, cycles, partner_cycles, row in cast("Iterable[_Line]", lines):
         start = free[core]
         for need in needed[at : at + count]:
-            ready = there.get(need, 0)
+            ready = there.get(need, -1)
             if ready > start:
                 start = ready
+            elif ready < 0:
+                unready += 1
         if partner >= 0:
             start = max(start, free[partner])
             free[partner] = start + partner_cycles
         free[core] = start + cycles
         if row >= 0:
             there[row] = free[core if partner < 0 else partner]
-    return max(free)
+    return Span(max(free), unready)
 
 
 class Pieces(NamedTuple):

@@ -162,6 +162,10 @@ class Proxies:
     receive_bytes: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "bytes received"))
     byte_hops: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "bytes x hops"))
 
+    unready_reads: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "reads and sends of rows that are not there")
+    )
+
     # Copies
     local_copies: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "local copies"))
     local_copy_bytes: int | None = dataclasses.field(

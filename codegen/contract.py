@@ -35,7 +35,7 @@ _GONE = {
     "a stream of instructions is no IR": ("ir_ops", "ir_values", "opaque_digest"),
     "lanes have become instructions, rows addresses": (
         *("compute_instances", "scheduled_lanes", "lanes_of_node", "lane_histogram", "span_cycles", "step_count"),
-        *("order", "product_slots"),
+        *("order", "product_slots", "unready_reads"),
     ),
     "a yardstick is for what is decided, and nothing is any more": (*("cores", "random_byte_hops", "live_bytes_max"),),
 }

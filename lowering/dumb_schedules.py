@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analysis.critical_path import Span
 from ..analysis.list_schedule import CoresOfReplicas, LaneOrders, LanesToPlace, place_by_work, place_in_turn
 from ..analysis.proxies import Level
 from ..dialects import spat
@@ -39,9 +40,9 @@ def add_dumb_schedules(program: BatchProgram, traffic: Traffic, target: Target, 
     if any(orders.held_bytes(core, start) > room for core, start in zip(cores, starts, strict=True)):
         starts = [orders.on_demand(core) for core in cores]
     elsewhere = Traffic(_elsewhere(program, orders, cores[0], starts[0]), Level.SCHEDULED)
-    found["dumb_cycles"] = _cycles(elsewhere, target)
+    found["dumb_cycles"] = _span(elsewhere, target).cycles
     found["dumb_span_cycles"] = int((starts[1] + orders.cycles).max(initial=0))
-    found["scheduled_cycles"] = _cycles(traffic, target)
+    found["scheduled_cycles"], found["unready_reads"] = _span(traffic, target)
     found["input_load_cycles"] = _input_cycles(program, target)
 
 
@@ -82,10 +83,10 @@ def _elsewhere(program: BatchProgram, orders: LaneOrders, core: Ints, start: Int
     )
 
 
-def _cycles(traffic: Traffic, target: Target) -> int:
-    """Cycles with messages, every row being sent at once, and with loads, those of constants included."""
+def _span(traffic: Traffic, target: Target) -> Span:
+    """With messages, every row being sent at once, and with loads, those of constants included."""
     constants = traffic.timed_constant_loads() * np.array([1, target.element_bytes, 1])
-    return traffic.scheduled_lanes().makespan_cycles(traffic.moves(target.element_bytes), target.machine, constants)
+    return traffic.scheduled_lanes().makespan(traffic.moves(target.element_bytes), target.machine, constants)
 
 
 def _input_cycles(program: BatchProgram, target: Target) -> int:

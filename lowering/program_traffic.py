@@ -94,7 +94,9 @@ class Traffic:
     def scheduled_lanes(self) -> ScheduledLanes:
         """The lanes as the critical path sees them; tensors have the same numbers at every level."""
         number, batches = self._number, self._program.batches
-        first = {tensor.producer: index for tensor, index in reversed(number.items()) if tensor.producer is not None}
+        made: dict[int | None, list[int]] = {}
+        for tensor, index in number.items():
+            made.setdefault(tensor.producer, []).append(index)
         runs = [
             LaneRun(
                 batch.lane_cores,
@@ -102,7 +104,7 @@ class Traffic:
                 batch.lane_spans,
                 batch.cost.cycles or 0,
                 tuple([(number[tensor], rows) for tensor, _, rows in batch.reads]),
-                first.get(index, -1),
+                tuple(made.get(index, ())),
             )
             for index, batch in enumerate(batches)
         ]

@@ -216,15 +216,18 @@ class _Fields:
     def _add_spans(self, found: dict[str, object], traffic: Traffic, target: Target) -> None:
         lanes = traffic.scheduled_lanes()
         digest = lanes.digest()
-        found["span_cycles"] = self.spans.get("span", digest, lanes.span_cycles)
+        found["span_cycles"] = self.spans.get("span", digest, lanes.span).cycles
         add_dumb_schedules(self.program, traffic, target, found)
-        if traffic.is_timed or traffic.is_deferred:
+        if traffic.is_timed or "unready_reads" not in found:
             moves, machine = traffic.moves(target.element_bytes), target.machine
-            found["makespan_cycles" if traffic.is_timed else "eager_makespan_cycles"] = self.spans.get(
-                "makespan",
-                lanes.digest_with(moves, machine, digest),
-                lambda: lanes.makespan_cycles(moves, machine),
+            makespan = self.spans.get(
+                "makespan", lanes.digest_with(moves, machine, digest), lambda: lanes.makespan(moves, machine)
             )
+            found["unready_reads"] = makespan.unready
+            if traffic.is_timed:
+                found["makespan_cycles"] = makespan.cycles
+            elif traffic.is_deferred:
+                found["eager_makespan_cycles"] = makespan.cycles
 
     def _add_traffic(self, found: dict[str, object], traffic: Traffic) -> None:
         sends, bytes_ = self._part("sends"), self._part("send_bytes")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.critical_path import PLACES, Events, core_span, cut_lanes
+from ..analysis.critical_path import PLACES, Events, Pieces, Span, core_span, cut_lanes
 from ..analysis.machine import Machine
 from ..analysis.window import OUTSIDE
 from .event_order import Phase, event_key
@@ -34,8 +34,8 @@ class LaneRun(NamedTuple):
     cycles: int
     reads: tuple[tuple[int, Ints], ...]
     """Tensors by number, with the rows that each lane reads, `[lanes, rows]`; OUTSIDE for a row of zeros."""
-    makes: int
-    """The tensor whose rows the lanes compute, one each; -1 for none."""
+    makes: tuple[int, ...]
+    """The tensors whose rows the lanes compute, one of each a lane."""
 
 
 class Moves(NamedTuple):
@@ -58,11 +58,11 @@ class ScheduledLanes(NamedTuple):
     """Of each tensor, whether lanes make it."""
     runs: Sequence[LaneRun]
 
-    def span_cycles(self) -> int:
+    def span(self) -> Span:
         """Transfers take no time."""
-        return core_span(self._lane_events(_NOTHING), shared=True)
+        return core_span(Events.join(self._lane_events(_NOTHING, False)), shared=True)
 
-    def makespan_cycles(self, moves: Sequence[Moves], machine: Machine, constants: Ints | None = None) -> int:
+    def makespan(self, moves: Sequence[Moves], machine: Machine, constants: Ints | None = None) -> Span:
         """With messages and loads, all of which have steps; and with the loads of constants, if they are given, lines
         of core, bytes and step."""
         events = self._move_events(moves, machine)
@@ -70,7 +70,7 @@ class ScheduledLanes(NamedTuple):
             events.append(_loads_of_constants(constants, machine))
         ends = [_places(found) for found in events if len(found.key)]
         interrupts = np.unique(np.concatenate(ends)) if ends else _NOTHING
-        return core_span(Events.join([*events, self._lane_events(interrupts)]))
+        return core_span(Events.join([*events, *self._lane_events(interrupts, True)]))
 
     def digest(self) -> bytes:
         """A hash of everything that the span follows from."""
@@ -116,8 +116,8 @@ class ScheduledLanes(NamedTuple):
         columns[0] += np.repeat([first_row[one.tensor] for one in moves], lines)
         return np.vstack((columns, np.repeat([one.row_bytes for one in moves], lines)))
 
-    def _lane_events(self, interrupts: Ints) -> Events:
-        """Lanes, cut where messages come between their instructions."""
+    def _lane_events(self, interrupts: Ints, loaded: bool) -> list[Events]:
+        """Lanes, cut where messages come between their instructions. ``loaded``: inputs have to come, too."""
         first_row = self._first_row
         lanes = [len(run.cores) for run in self.runs]
         core = np.concatenate([run.cores for run in self.runs])
@@ -126,7 +126,7 @@ class ScheduledLanes(NamedTuple):
         cycles = np.repeat([run.cycles for run in self.runs], lanes)
         makes = np.concatenate(
             [
-                np.full(n, -1) if run.makes < 0 else np.arange(n) + first_row[run.makes]
+                np.arange(n) + first_row[run.makes[0]] if run.makes else np.full(n, -1)
                 for n, run in zip(lanes, self.runs, strict=True)
             ]
         )
@@ -136,7 +136,7 @@ class ScheduledLanes(NamedTuple):
             read = [
                 np.where(rows == OUTSIDE, -1, rows + first_row[tensor])
                 for tensor, rows in run.reads
-                if self.computed[tensor] or len(interrupts)
+                if self.computed[tensor] or loaded
             ]
             joined = np.concatenate(read, axis=1) if read else np.zeros((n, 0), np.int64)
             inside = joined >= 0
@@ -144,7 +144,7 @@ class ScheduledLanes(NamedTuple):
             counts.append(inside.sum(axis=1))
         pieces = cut_lanes(core, step, span, cycles, interrupts)
         lane = pieces.lane
-        return Events(
+        whole = Events(
             event_key(pieces.start, Phase.COMPUTE),
             core[lane],
             np.full(len(lane), -1),
@@ -154,6 +154,22 @@ class ScheduledLanes(NamedTuple):
             np.concatenate(needs),
             np.where(pieces.is_first, np.concatenate(counts)[lane], 0),
         )
+        return [whole, *self._further_results(whole, pieces)]
+
+    def _further_results(self, whole: Events, pieces: Pieces) -> list[Events]:
+        """Of lanes that make several rows, all but the first: they are there when that is, and take no time."""
+        found: list[Events] = []
+        last = np.flatnonzero(pieces.is_last)
+        begin = 0
+        for run in self.runs:
+            mine = last[begin : begin + len(run.cores)]
+            begin += len(run.cores)
+            for tensor in run.makes[1:]:
+                none, ones = np.zeros(len(mine), np.int64), np.ones(len(mine), np.int64)
+                row = np.arange(len(mine)) + self._first_row[tensor]
+                first = whole.makes[mine]
+                found.append(Events(whole.key[mine], whole.core[mine], -ones, none, none, row, first, ones))
+        return found
 
 
 def _digest(facts: Sequence[object], tables: Sequence[Ints]) -> bytes:
@@ -187,10 +203,10 @@ class SpanMemory:
 
     def __init__(self, limit: int = 8) -> None:
         self.limit = limit
-        self._known: dict[tuple[str, bytes], int] = {}
+        self._known: dict[tuple[str, bytes], Span] = {}
 
-    def get(self, kind: str, digest: bytes, compute: Callable[[], int]) -> int:
-        """The number of this kind for this digest."""
+    def get(self, kind: str, digest: bytes, compute: Callable[[], Span]) -> Span:
+        """The span of this kind for this digest."""
         key = kind, digest
         if key not in self._known:
             self._known[key] = compute()

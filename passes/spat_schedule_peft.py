@@ -10,7 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.contract import Contract, changes_meaning, decided_here, may_trade, no_longer_known
+from ..analysis.contract import Contract, changes_meaning, constant, decided_here, may_trade, no_longer_known
 from ..analysis.core_packing import NoRoomError
 from ..analysis.proxies import Level
 from ..analysis.timeline import Timeline, schedule_lanes
@@ -56,6 +56,7 @@ class SpatSchedulePeftPass(ModulePass):
             "span_cycles": changes_meaning(
                 dumb_schedule("dumb_span_cycles"), "the same cores, waiting for rows only, end within this"
             ),
+            "unready_reads": changes_meaning(constant(0), "what a lane reads has been computed, and has come"),
             "width_of_node": changes_meaning(replicas_on_cores, "a replica is on a core"),
             "product_slots": changes_meaning(replicas_apart, "a replica is on a core"),
             "width": changes_meaning(replicas_as_cores, "from here on, cores in use instead of lanes"),

@@ -9,7 +9,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
-from tilec.passes.manager import PassManager
+from tilec.passes.guard import Guard, Mode
+from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.pipeline import build_pipeline
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -74,3 +75,31 @@ def edit_pass(edit: Callable[[ModuleOp], None], name: str = "edit") -> ModulePas
 
     EditPass.name = name
     return EditPass()
+
+
+def harm_of(edit: Callable[[ModuleOp], None], module: ModuleOp) -> set[str]:
+    """The fields that the guard rejects after ``edit``; empty if it accepts."""
+    guard = Guard(Mode.REPORT, lambda text: None)
+    PassManager((edit_pass(edit),), (guard, Verifier())).run(make_context(), module)
+    return harm_by(guard)
+
+
+def harm_by(guard: Guard) -> set[str]:
+    """The fields for which the guard rejects the one thing that it has examined."""
+    (found,) = guard.examined
+    assert bool(found.fault) == bool(found.harm)
+    return {change.field for change in found.harm}
+
+
+def becomes(other: ModuleOp) -> Callable[[ModuleOp], None]:
+    """Puts the content of another module in place of all that is there."""
+
+    def edit(module: ModuleOp) -> None:
+        for op in list(module.body.block.ops):
+            op.detach()
+            op.drop_all_references()
+        for op in list(other.body.block.ops):
+            op.detach()
+            module.body.block.add_op(op)
+
+    return edit

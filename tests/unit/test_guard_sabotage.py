@@ -13,43 +13,14 @@ import sabotage_networks as networks
 import sabotage_packages as packages
 import sabotage_texts as texts
 from forbidden_trades import IMPOSSIBLE, LEVELS, Trade, table
-from guard_programs import edit_pass, module_at
+from guard_programs import becomes, harm_by, harm_of, module_at
 from ir_edits import Edit
 from sabotage_texts import last_module, lowered, packaged
 from tilec.codegen.guarded import guard_package
-from tilec.dialects.registry import make_context
 from tilec.passes.guard import Guard, Mode
-from tilec.passes.manager import PassManager, Verifier
 from xdsl.dialects.builtin import ModuleOp
 
 GUARD = Path(__file__).parents[2] / "docs" / "guard.md"
-
-
-def harm_of(edit: Edit, module: ModuleOp) -> set[str]:
-    """The fields that the guard rejects after ``edit``; empty if it accepts."""
-    guard = Guard(Mode.REPORT, lambda text: None)
-    PassManager((edit_pass(edit),), (guard, Verifier())).run(make_context(), module)
-    return _harm(guard)
-
-
-def _harm(guard: Guard) -> set[str]:
-    (found,) = guard.examined
-    assert bool(found.fault) == bool(found.harm)
-    return {change.field for change in found.harm}
-
-
-def becomes(other: ModuleOp) -> Edit:
-    """Puts the content of another module in place of all that is there."""
-
-    def edit(module: ModuleOp) -> None:
-        for op in list(module.body.block.ops):
-            op.detach()
-            op.drop_all_references()
-        for op in list(other.body.block.ops):
-            op.detach()
-            module.body.block.add_op(op)
-
-    return edit
 
 
 # Networks
@@ -194,7 +165,7 @@ def harm_from_text(good: str, bad: str, level: str) -> set[str]:
         return harm_of(becomes(lowered(bad, level)), lowered(good, level))
     guard = Guard(Mode.REPORT, lambda text: None)
     guard_package(guard, last_module(good), packaged(bad), 0.0)
-    return _harm(guard)
+    return harm_by(guard)
 
 
 def test_same_totals_longer_path() -> None:

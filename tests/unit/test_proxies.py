@@ -152,8 +152,9 @@ def test_core_span_waits_for_messages() -> None:
         return Events(*one, np.array(needs, np.int64), np.array([len(needs)]))
 
     lane, message, reader = event(0, 0, -1, 10, 0, []), event(1, 0, 1, 3, 0, [0]), event(2, 1, -1, 5, 1, [0])
-    assert core_span(Events.join([lane, message, reader])) == 18
-    assert core_span(Events.join([lane, reader]), shared=True) == 15
+    assert core_span(Events.join([lane, message, reader])) == (18, 0)
+    assert core_span(Events.join([lane, reader]), shared=True) == (15, 0)
+    assert core_span(Events.join([lane, reader])) == (10, 1), "nothing waits for what nobody brings"
 
 
 def test_messages_cut_lanes() -> None:
