@@ -120,19 +120,19 @@ def barrier(module: ModuleOp) -> None:
         change_array(other, "messages", lambda table: table + np.array([0, 0, 0, moved]))
 
 
-@STAGE.edit("the last message is not sent", Caught.NUMERICS)
+@STAGE.edit("the last message is not sent", Caught.BOTH, "unready_reads")
 def last_message_lost(module: ModuleOp) -> None:
     send = ops_of(module, ChannelSendOp)[-1]
     change_array(send, "messages", lambda table: table[:-1])
 
 
-@STAGE.edit("the row below is sent", Caught.NUMERICS)
+@STAGE.edit("the row below is sent", Caught.BOTH, "unready_reads")
 def row_below(module: ModuleOp) -> None:
     send = ops_of(module, ChannelSendOp)[-1]
     change_array(send, "messages", lambda table: np.column_stack(((table[:, ROW] + 1) % 8, table[:, 1:])))
 
 
-@STAGE.edit("messages go at the step of the lane that reads them", Caught.NUMERICS)
+@STAGE.edit("messages go at the step of the lane that reads them", Caught.BOTH, "unready_reads")
 def too_late(module: ModuleOp) -> None:
     for send in ops_of(module, ChannelSendOp):
         reads, table = first_reads(send), array_of(send, "messages").copy()

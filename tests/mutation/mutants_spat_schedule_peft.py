@@ -177,7 +177,7 @@ def cores_from_one(module: ModuleOp) -> None:
         change_array(op, "cores", lambda cores: cores + 1)
 
 
-@STAGE.edit("lanes start before what they read is there", Caught.NUMERICS)
+@STAGE.edit("lanes start before what they read is there", Caught.BOTH, "unready_reads")
 def too_early(module: ModuleOp) -> None:
     change_array(batches_of(module)[-1], "steps", lambda steps: steps // 2)
 
