@@ -73,10 +73,10 @@ class BatchMemory:
 
 def _state(op: AnyBatch, body: Body | None) -> list[object]:
     """All that the facts follow from, in order: immutable objects, which are compared by identity first, and elements
-    of arrays, which could be written to."""
+    of arrays, which could be written to. Types are compared by identity: `isinstance` asks each abstract class."""
     found: list[object] = [body, *op.properties, *op.properties.values()]
     found += [result.type for result in op.results]
-    found += [one.array.tobytes() for one in (*op.properties.values(), *op.windows) if isinstance(one, ArrayAttr)]
+    found += [one.array.tobytes() for one in (*op.properties.values(), *op.windows) if type(one) is ArrayAttr]
     return found
 
 

@@ -76,6 +76,6 @@ def _state(block: Block, inputs: int, ops: Sequence[Operation]) -> list[object]:
         found += op.properties.values()
         for result in op.results:
             found.append(result.type)
-        if isinstance(op, PickOp):
+        if type(op) is PickOp:
             found.append(op.table.array.tobytes() if op.table.has_data else None)
     return found

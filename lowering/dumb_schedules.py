@@ -24,13 +24,16 @@ MEMORY_PART = 2
 """One part in so many of a local memory may hold the rows of a dumb schedule: what else there is it does not count."""
 
 
-def add_dumb_schedules(program: BatchProgram, traffic: Traffic, target: Target, found: dict[str, object]) -> None:
-    """Adds to ``found``, where batches have just got a schedule, what that takes, and two dumb ones: of lanes as rows
-    come, on cores that replicas take in turn; and, without transfers, on the cores that they have. If their rows may
-    need more memory than there is, lanes go in the order in which they are asked for.
+def is_annotated(program: BatchProgram) -> bool:
+    """Whether the batches have just got a schedule, and nothing else follows from it yet."""
+    return all(isinstance(batch.op, spat.ComputeBatchOp) for batch in program.batches)
+
+
+def add_dumb_schedules(program: BatchProgram, target: Target, found: dict[str, object]) -> None:
+    """Adds to ``found`` what two dumb schedules take: of lanes as rows come, on cores that replicas take in turn; and,
+    without transfers, on the cores that they have. If their rows may need more memory than there is, lanes go in the
+    order in which they are asked for.
     """
-    if not all(isinstance(batch.op, spat.ComputeBatchOp) for batch in program.batches):
-        return
     orders = LaneOrders(_lanes(program, target), target.machine.core_count)
     placed = _place(orders.batches, target)
     here = np.concatenate([batch.lane_cores for batch in program.batches])
@@ -40,9 +43,8 @@ def add_dumb_schedules(program: BatchProgram, traffic: Traffic, target: Target, 
     if any(orders.held_bytes(core, start) > room for core, start in zip(cores, starts, strict=True)):
         starts = [orders.on_demand(core) for core in cores]
     elsewhere = Traffic(_elsewhere(program, orders, cores[0], starts[0]), Level.SCHEDULED)
-    found["dumb_cycles"] = _span(elsewhere, target).cycles
+    found["dumb_cycles"] = at_once(elsewhere, target).cycles
     found["dumb_span_cycles"] = int((starts[1] + orders.cycles).max(initial=0))
-    found["scheduled_cycles"], found["unready_reads"] = _span(traffic, target)
     found["input_load_cycles"] = _input_cycles(program, target)
 
 
@@ -83,7 +85,7 @@ def _elsewhere(program: BatchProgram, orders: LaneOrders, core: Ints, start: Int
     )
 
 
-def _span(traffic: Traffic, target: Target) -> Span:
+def at_once(traffic: Traffic, target: Target) -> Span:
     """With messages, every row being sent at once, and with loads, those of constants included."""
     constants = traffic.timed_constant_loads() * np.array([1, target.element_bytes, 1])
     return traffic.scheduled_lanes().makespan(traffic.moves(target.element_bytes), target.machine, constants)

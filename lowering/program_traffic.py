@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,31 +116,30 @@ class Traffic:
             runs,
         )
 
-    def moves(self, element_bytes: int) -> list[Moves]:
-        """All that travels, tensor by tensor, in order of steps: a level may list it in another order.
+    def moves(self, element_bytes: int) -> Moves:
+        """All that travels. A level may list it in another order.
 
         A message whose step is not decided goes at once, at the last step of the lane that computes its row.
         """
-        loads = {tensor: table[np.argsort(table[:, 2], kind="stable")] for tensor, table in self.loads}
-        timed = [(tensor, self._at_once(tensor, table)) for tensor, table in self.messages]
-        messages = {tensor: table[np.argsort(table[:, 3], kind="stable")] for tensor, table in timed}
-        return [
-            Moves(
-                index,
-                tensor.row_elements * element_bytes,
-                loads.get(tensor, np.zeros((0, 3), np.int64)),
-                messages.get(tensor, np.zeros((0, 4), np.int64)),
-            )
-            for tensor, index in self._number.items()
-        ]
+        loads, messages = self._in_order(self.loads, 3, element_bytes), self._in_order(self.messages, 4, element_bytes)
+        return Moves(loads, messages)
 
-    def _at_once(self, tensor: Tensor, messages: Ints) -> Ints:
-        if not (messages[:, 3] < 0).any():
-            return messages
-        assert tensor.producer is not None
-        batch = self._program.batches[tensor.producer]
-        ready = batch.last_steps[messages[:, 0]]
-        return np.column_stack((messages[:, :3], ready))
+    def _in_order(self, tables: Sequence[tuple[Tensor, Ints]], columns: int, element_bytes: int) -> Ints:
+        """One table, in the order of tensors and then of the last column, which is the step; and the bytes of rows."""
+        number, batches = self._number, self._program.batches
+        first = dict(zip(number, accumulate((tensor.shape[0] for tensor in number), initial=0), strict=False))
+        lines = [len(table) for _, table in tables]
+        joined = np.concatenate([np.zeros((0, columns), np.int64), *(table for _, table in tables)]).astype(np.int64)
+        rank = np.repeat([number[tensor] for tensor, _ in tables], lines)
+        joined[:, 0] += np.repeat([first[tensor] for tensor, _ in tables], lines)
+        step = joined[:, -1]
+        if (step < 0).any():
+            ready = [
+                np.zeros(t.shape[0], np.int64) if t.producer is None else batches[t.producer].last_steps for t in number
+            ]
+            joined[:, -1] = step = np.where(step < 0, np.concatenate(ready)[joined[:, 0]], step)
+        size = np.repeat([element_bytes * tensor.row_elements for tensor, _ in tables], lines)
+        return np.column_stack((joined, size))[np.lexsort((step, rank))]
 
     def byte_hops(self, machine: Machine, element_bytes: int) -> list[tuple[Tensor, int]]:
         """Of each tensor that is sent, bytes times the distance that they go."""

@@ -10,19 +10,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ..analysis.critical_path import SpanBatch, replica_span
+from ..analysis.critical_path import Span, SpanBatch, replica_span
 from ..analysis.proxies import UNNAMED, Level, counts
 from ..dialects import pim, spat
 from ..dialects.spat import shape_of
 from .batch_facts import AnyBatch, BatchMemory
 from .batch_program import Batch, BatchProgram
 from .body_content import body_content
-from .dumb_schedules import add_dumb_schedules
+from .dumb_schedules import add_dumb_schedules, at_once, is_annotated
 from .op_kinds import ops_of
 from .program_traffic import Traffic
 from .schedule_span import SpanMemory
 from .target import Target
-from .yardsticks import add_dealt_span, add_yardsticks, order_digest
+from .yardsticks import add_yardsticks, dealt_batches, order_digest
 
 Contributions = dict[str, dict[str, int]]
 
@@ -32,7 +32,14 @@ class Memory:
 
     def __init__(self) -> None:
         self.batches = BatchMemory()
-        self.spans = SpanMemory()
+        self.replica_spans: SpanMemory[tuple[SpanBatch, ...], int] = SpanMemory()
+        """Of batches without cores."""
+        self.spans: SpanMemory[tuple[str, bytes], Span] = SpanMemory()
+        """Of schedules."""
+
+    def replica_span(self, batches: Sequence[SpanBatch]) -> int:
+        """Most passes leave most batches alone."""
+        return self.replica_spans.get(tuple(batches), lambda: replica_span(batches))
 
 
 def batch_proxies(
@@ -44,17 +51,17 @@ def batch_proxies(
 ) -> tuple[dict[str, object], Contributions]:
     """The fields that batches have, given with the ops of their bodies, and by field what each node adds to it."""
     program = BatchProgram(bodies, others, target, memory.batches)
-    return _Fields(program, level, target, memory.spans).fields()
+    return _Fields(program, level, target, memory).fields()
 
 
 class _Fields:
-    def __init__(self, program: BatchProgram, level: Level, target: Target | None, spans: SpanMemory) -> None:
+    def __init__(self, program: BatchProgram, level: Level, target: Target | None, memory: Memory) -> None:
         self.program = program
         self.batches = program.batches
         self.others = program.others
         self.level = level
         self.target = target
-        self.spans = spans
+        self.memory = memory
         self.bytes = None if target is None else target.element_bytes
         self.parts: Contributions = {}
 
@@ -96,8 +103,9 @@ class _Fields:
             found["width"] = max((batch.lanes for batch in self.batches), default=0)
             if self.target is not None:
                 batches = self._span_batches()
-                found["span_cycles"] = replica_span(batches)
-                add_dealt_span(self.program, batches, self.target.machine, found)
+                found["span_cycles"] = self.memory.replica_span(batches)
+                dealt = dealt_batches(self.program, batches, self.target.machine)
+                found["dealt_span_cycles"] = self.memory.replica_span(dealt)
                 found["lower_bounds"] = ("instructions", "span_cycles")
 
     def _span_batches(self) -> list[SpanBatch]:
@@ -216,18 +224,21 @@ class _Fields:
     def _add_spans(self, found: dict[str, object], traffic: Traffic, target: Target) -> None:
         lanes = traffic.scheduled_lanes()
         digest = lanes.digest()
-        found["span_cycles"] = self.spans.get("span", digest, lanes.span).cycles
-        add_dumb_schedules(self.program, traffic, target, found)
-        if traffic.is_timed or "unready_reads" not in found:
-            moves, machine = traffic.moves(target.element_bytes), target.machine
-            makespan = self.spans.get(
-                "makespan", lanes.digest_with(moves, machine, digest), lambda: lanes.makespan(moves, machine)
-            )
+        spans, machine = self.memory.spans, target.machine
+        found["span_cycles"] = spans.get(("span", digest), lanes.span).cycles
+        if is_annotated(self.program):
+            # What is there when it is read does not change while these lanes do not, whatever stands for them.
+            span = spans.get(("at once", digest), lambda: at_once(traffic, target))
+            found |= {"scheduled_cycles": span.cycles, "unready_reads": span.unready}
+            add_dumb_schedules(self.program, target, found)
+        elif not traffic.is_timed and not traffic.is_deferred:
+            found["unready_reads"] = spans.get(("at once", digest), lambda: at_once(traffic, target)).unready
+        if traffic.is_timed or traffic.is_deferred:
+            moves = traffic.moves(target.element_bytes)
+            key = "makespan", lanes.digest_with(moves, machine, digest)
+            makespan = spans.get(key, lambda: lanes.makespan(moves, machine))
             found["unready_reads"] = makespan.unready
-            if traffic.is_timed:
-                found["makespan_cycles"] = makespan.cycles
-            elif traffic.is_deferred:
-                found["eager_makespan_cycles"] = makespan.cycles
+            found["makespan_cycles" if traffic.is_timed else "eager_makespan_cycles"] = makespan.cycles
 
     def _add_traffic(self, found: dict[str, object], traffic: Traffic) -> None:
         sends, bytes_ = self._part("sends"), self._part("send_bytes")

@@ -7,9 +7,9 @@ kept under a digest of everything that it follows from (:class:`SpanMemory`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +39,12 @@ class LaneRun(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """What of one tensor travels."""
+    """What travels, tensor by tensor, in order of steps. Rows are numbered through all tensors."""
 
-    tensor: int
-    row_bytes: int
     loads: Ints
-    """`[n, 3]` of row, core, step."""
+    """`[n, 4]` of row, core, step, bytes."""
     messages: Ints
-    """`[n, 4]` of row, source, target, step."""
+    """`[n, 5]` of row, source, target, step, bytes."""
 
 
 class ScheduledLanes(NamedTuple):
@@ -62,10 +60,10 @@ class ScheduledLanes(NamedTuple):
         """Transfers take no time."""
         return core_span(Events.join(self._lane_events(_NOTHING, False)), shared=True)
 
-    def makespan(self, moves: Sequence[Moves], machine: Machine, constants: Ints | None = None) -> Span:
+    def makespan(self, moves: Moves, machine: Machine, constants: Ints | None = None) -> Span:
         """With messages and loads, all of which have steps; and with the loads of constants, if they are given, lines
         of core, bytes and step."""
-        events = self._move_events(moves, machine)
+        events = _move_events(moves, machine)
         if constants is not None:
             events.append(_loads_of_constants(constants, machine))
         ends = [_places(found) for found in events if len(found.key)]
@@ -81,44 +79,18 @@ class ScheduledLanes(NamedTuple):
             tables += (run.cores, run.steps, run.spans, *(rows for _, rows in run.reads))
         return _digest(facts, tables)
 
-    def digest_with(self, moves: Sequence[Moves], machine: Machine, digest: bytes) -> bytes:
+    def digest_with(self, moves: Moves, machine: Machine, digest: bytes) -> bytes:
         """A hash of everything that the makespan follows from, with ``digest`` for the lanes."""
-        facts: list[object] = [digest, machine.digest()]
-        tables: list[Ints] = []
-        for one in moves:
-            facts.append((one.tensor, one.row_bytes))
-            tables += (one.loads, one.messages)
-        return _digest(facts, tables)
+        return _digest([digest, machine.digest()], [moves.loads, moves.messages])
 
     @property
-    def _first_row(self) -> list[int]:
+    def first_row(self) -> list[int]:
         """Rows numbered through all tensors: the number of each one's first."""
         return [0, *accumulate(self.rows)]
 
-    def _move_events(self, moves: Sequence[Moves], machine: Machine) -> list[Events]:
-        """Loads, then messages. Loads go through one port, which is a partner that every load has to wait for."""
-        found: list[Events] = []
-        row, core, step, row_bytes = self._together(moves, [one.loads for one in moves])
-        cycles = machine.load_cycles(core, row_bytes)
-        port, none = np.full(len(row), machine.core_count), np.zeros(len(row), np.int64)
-        found.append(Events(event_key(step, Phase.LOAD), port, core, cycles, cycles, row, _NOTHING, none))
-        row, source, target, step, row_bytes = self._together(moves, [one.messages for one in moves])
-        send, receive = (of(source, target, row_bytes) for of in (machine.send_cycles, machine.recv_cycles))
-        ones = np.ones(len(row), np.int64)
-        found.append(Events(event_key(step, Phase.MESSAGE), source, target, send, receive, row, row, ones))
-        return found
-
-    def _together(self, moves: Sequence[Moves], tables: Sequence[Ints]) -> Ints:
-        """The columns of one table for each move, with rows numbered through all tensors, and the bytes of a row."""
-        lines = [len(table) for table in tables]
-        columns = np.concatenate(tables).T.astype(np.int64)
-        first_row = self._first_row
-        columns[0] += np.repeat([first_row[one.tensor] for one in moves], lines)
-        return np.vstack((columns, np.repeat([one.row_bytes for one in moves], lines)))
-
     def _lane_events(self, interrupts: Ints, loaded: bool) -> list[Events]:
         """Lanes, cut where messages come between their instructions. ``loaded``: inputs have to come, too."""
-        first_row = self._first_row
+        first_row = self.first_row
         lanes = [len(run.cores) for run in self.runs]
         core = np.concatenate([run.cores for run in self.runs])
         step = np.concatenate([run.steps for run in self.runs])
@@ -166,7 +138,7 @@ class ScheduledLanes(NamedTuple):
             begin += len(run.cores)
             for tensor in run.makes[1:]:
                 none, ones = np.zeros(len(mine), np.int64), np.ones(len(mine), np.int64)
-                row = np.arange(len(mine)) + self._first_row[tensor]
+                row = np.arange(len(mine)) + self.first_row[tensor]
                 first = whole.makes[mine]
                 found.append(Events(whole.key[mine], whole.core[mine], -ones, none, none, row, first, ones))
         return found
@@ -178,6 +150,18 @@ def _digest(facts: Sequence[object], tables: Sequence[Ints]) -> bytes:
     for table in tables:
         state.update(table.tobytes())
     return state.digest()
+
+
+def _move_events(moves: Moves, machine: Machine) -> list[Events]:
+    """Loads, then messages. Loads go through one port, which is a partner that every load has to wait for."""
+    row, core, step, size = moves.loads.T
+    cycles = machine.load_cycles(core, size)
+    port, none = np.full(len(row), machine.core_count), np.zeros(len(row), np.int64)
+    loads = Events(event_key(step, Phase.LOAD), port, core, cycles, cycles, row, _NOTHING, none)
+    row, source, target, step, size = moves.messages.T
+    send, receive = (of(source, target, size) for of in (machine.send_cycles, machine.recv_cycles))
+    ones = np.ones(len(row), np.int64)
+    return [loads, Events(event_key(step, Phase.MESSAGE), source, target, send, receive, row, row, ones)]
 
 
 def _loads_of_constants(constants: Ints, machine: Machine) -> Events:
@@ -198,16 +182,19 @@ def _places(events: Events) -> Ints:
     return np.concatenate([core * PLACES + step[messages] for core in ends])
 
 
-class SpanMemory:
-    """Spans by the digest of what they follow from: the last few."""
+KeyT = TypeVar("KeyT", bound=Hashable)
+FoundT = TypeVar("FoundT")
+
+
+class SpanMemory(Generic[KeyT, FoundT]):
+    """The last few spans, by what they follow from or a digest of it."""
 
     def __init__(self, limit: int = 8) -> None:
         self.limit = limit
-        self._known: dict[tuple[str, bytes], Span] = {}
+        self._known: dict[KeyT, FoundT] = {}
 
-    def get(self, kind: str, digest: bytes, compute: Callable[[], Span]) -> Span:
-        """The span of this kind for this digest."""
-        key = kind, digest
+    def get(self, key: KeyT, compute: Callable[[], FoundT]) -> FoundT:
+        """What has been found for this key, or is found now."""
         if key not in self._known:
             self._known[key] = compute()
             if len(self._known) > self.limit:

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from ..analysis.critical_path import SpanBatch, replica_span
+from ..analysis.critical_path import SpanBatch
 from ..analysis.machine import Machine
 from ..analysis.proxies import counts
 from ..analysis.yardsticks import deal_cores
@@ -40,10 +40,8 @@ def add_yardsticks(program: BatchProgram, found: dict[str, object], parts: Parts
         found["random_byte_hops"] = sent * int(hops.sum()) // max(1, hops.size - len(hops))
 
 
-def add_dealt_span(
-    program: BatchProgram, batches: Sequence[SpanBatch], machine: Machine, found: dict[str, object]
-) -> None:
-    """The span with as many replicas as each batch with weights gets when cores are dealt one by one. The others keep
+def dealt_batches(program: BatchProgram, batches: Sequence[SpanBatch], machine: Machine) -> list[SpanBatch]:
+    """The batches with as many replicas as each with weights gets when cores are dealt one by one. The others keep
     their share of the cores, by work."""
     layers = [index for index, batch in enumerate(program.batches) if batch.cost.products]
     lanes = [batches[index].lanes for index in layers]
@@ -51,8 +49,7 @@ def add_dealt_span(
     work = sum(batch.lanes * batch.cycles for batch in batches)
     held = sum(count * length for count, length in zip(lanes, cycles, strict=True))
     slots = dict(zip(layers, deal_cores(lanes, cycles, machine.core_count * held // max(1, work)), strict=True))
-    dealt = [batch._replace(slots=slots.get(index, batch.slots)) for index, batch in enumerate(batches)]
-    found["dealt_span_cycles"] = replica_span(dealt)
+    return [batch._replace(slots=slots.get(index, batch.slots)) for index, batch in enumerate(batches)]
 
 
 def order_digest(program: BatchProgram) -> str:
