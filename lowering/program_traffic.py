@@ -128,17 +128,16 @@ class Traffic:
         """One table, in the order of tensors and then of the last column, which is the step; and the bytes of rows."""
         number, batches = self._number, self._program.batches
         first = dict(zip(number, accumulate((tensor.shape[0] for tensor in number), initial=0), strict=False))
-        lines = [len(table) for _, table in tables]
+        lines = np.array([len(table) for _, table in tables], np.int64)
+        of_tensor = [(number[t], first[t], element_bytes * t.row_elements) for t, _ in tables]
+        rank, offset, size = np.repeat(np.array(of_tensor, np.int64).reshape(-1, 3), lines, axis=0).T
         joined = np.concatenate([np.zeros((0, columns), np.int64), *(table for _, table in tables)]).astype(np.int64)
-        rank = np.repeat([number[tensor] for tensor, _ in tables], lines)
-        joined[:, 0] += np.repeat([first[tensor] for tensor, _ in tables], lines)
+        joined[:, 0] += offset
         step = joined[:, -1]
         if (step < 0).any():
-            ready = [
-                np.zeros(t.shape[0], np.int64) if t.producer is None else batches[t.producer].last_steps for t in number
-            ]
+            makers = [(tensor.producer, tensor.shape[0]) for tensor in number]
+            ready = [np.zeros(rows, np.int64) if of is None else batches[of].last_steps for of, rows in makers]
             joined[:, -1] = step = np.where(step < 0, np.concatenate(ready)[joined[:, 0]], step)
-        size = np.repeat([element_bytes * tensor.row_elements for tensor, _ in tables], lines)
         return np.column_stack((joined, size))[np.lexsort((step, rank))]
 
     def byte_hops(self, machine: Machine, element_bytes: int) -> list[tuple[Tensor, int]]:
