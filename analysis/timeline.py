@@ -91,17 +91,19 @@ class Timeline:
 def schedule_lanes(
     batches: Sequence[TimedBatch],
     core_count: int,
-    lead: int = UNBOUNDED,
+    lead: int | Sequence[int] = UNBOUNDED,
     graph: LaneGraph | None = None,
     in_turn: bool = False,
 ) -> Timeline:
     """Schedules all lanes; ``batches`` are in topological order. O(n log n) in lanes, reads and messages.
 
-    ``graph``, if it is known already, is that of the batches (:func:`graph_of`). With ``in_turn``, a lane that reads no
+    ``lead`` is one for all batches or one for each. ``graph``, if it is known already, is that of the batches
+    (:func:`graph_of`). With ``in_turn``, a lane that reads no
     rows, since its window is outside the image, waits for the one before it in its replica: it could run at once, but
     its row would then be held for all the samples that come before its own.
     """
-    return _Simulation(batches, graph_of(batches) if graph is None else graph, core_count, lead, in_turn).run()
+    leads = [lead] * len(batches) if isinstance(lead, int) else list(lead)
+    return _Simulation(batches, graph_of(batches) if graph is None else graph, core_count, leads, in_turn).run()
 
 
 def graph_of(batches: Sequence[TimedBatch]) -> LaneGraph:
@@ -144,14 +146,14 @@ class _Simulation:
     """All cores at work. Lanes are numbered through all batches."""
 
     def __init__(
-        self, batches: Sequence[TimedBatch], graph: LaneGraph, core_count: int, lead: int, in_turn: bool
+        self, batches: Sequence[TimedBatch], graph: LaneGraph, core_count: int, leads: list[int], in_turn: bool
     ) -> None:
         lanes = len(graph.place)
         cores = np.concatenate([np.zeros(0, np.int64), *(timed.cores for timed in batches)])
         uses = row_uses(graph, cores)
         self._batches = batches
         self._graph = graph
-        self._lead = lead
+        self._leads = leads
         self._first: list[int] = graph.first.tolist()
         self._batch_of: list[int] = graph.batch_of.tolist()
         self._place: list[int] = graph.place.tolist()
@@ -163,7 +165,7 @@ class _Simulation:
         self._missing: list[int] = graph.read_counts().tolist()
         self._following = _followers(batches, graph) if in_turn else {}
         self._unread: list[int] = graph.reader_counts().tolist()
-        self._rows_read = _rows_by_reader(graph) if lead < UNBOUNDED else []
+        self._rows_read = _rows_by_reader(graph) if min(leads, default=UNBOUNDED) < UNBOUNDED else []
         self._held: dict[int, int] = {}
         self._ready_at = [0] * lanes
         self._start = [-1] * lanes
@@ -207,7 +209,7 @@ class _Simulation:
         heappush(self._events, (time, len(self._place) + what if kind == FREE else self._place[what], kind, what))
 
     def _make_ready(self, lane: int, time: int) -> None:
-        behind = lane - self._lead
+        behind = lane - self._leads[self._batch_of[lane]]
         if behind >= self._first[self._batch_of[lane]] and self._unread[behind] > 0:
             self._held[behind] = lane
             return

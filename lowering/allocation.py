@@ -20,7 +20,7 @@ def allocate_layers(
 ) -> list[LayerMapping]:
     """Deals arrays to layers for the least latency of a sample, or for the least time of each of several ``samples``.
 
-    Unless ``replicate``, these are the fewest that do. Raises TileError if one copy of the weights does not fit the machine.
+    Unless ``replicate``, these are the fewest that do. Raises TileError if one copy of the weights does not fit.
     """
     if not demands:
         return []

@@ -22,6 +22,7 @@ from ..lowering.lane_cost import BatchCosts, batch_arrays
 from ..lowering.lane_tasks import spread_vector_batches
 from ..lowering.replica_placement import PlacedLanes, place_replicas
 from ..lowering.sample_axis import samples_of
+from ..lowering.sample_leads import fitting_timeline
 from ..lowering.schedule_memory import estimated_peaks, slot_bytes
 from ..lowering.target import Target, target_of
 from ..support.diagnostics import TileError
@@ -29,9 +30,6 @@ from .statistics import record_statistic
 
 LEADS = (64, 32, 16, 8, 4, 2, 1)
 """What is tried, in this order, when no lead is given and the memories do not suffice for an unbounded one."""
-
-LEADS_OF_SAMPLES = (256, 128, 96, 64, 48, 32, 24, *LEADS[2:])
-"""The same of several samples, which have more rows, and whose intervals grow with rows that are held back."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +124,10 @@ class SpatSchedulePeftPass(ModulePass):
             return schedule_lanes(placed.timed, machine.core_count, self.lead, placed.graph, samples > 1)
         if placed.fits:
             return timeline
+        if samples > 1 and (fitting := fitting_timeline(batches, placed, costs)) is not None:
+            return fitting
         slots = [slot_bytes(batch, costs.target) for batch in batches]
-        for lead in LEADS_OF_SAMPLES if samples > 1 else LEADS:
+        for lead in LEADS:
             timeline = schedule_lanes(placed.timed, machine.core_count, lead, placed.graph, samples > 1)
             peaks = estimated_peaks(batches, placed.timed, timeline, costs, slots)
             if int(peaks.max()) <= machine.local_memory_bytes:

@@ -1,0 +1,85 @@
+"""How far each batch may run ahead of its readers, so that the rows of several samples fit the local memories.
+
+With several samples in flight, early layers have always something to do, and their rows wait for the late ones. One
+lead for all batches would be short for all where rows of one are too many for one core. So each batch has its own: on
+cores that are overfull, the largest rings are found, and the batches whose rows they hold may run less far ahead, until
+everything fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.timeline import TimedBatch, Timeline, schedule_lanes
+from ..analysis.window import OUTSIDE
+from ..dialects.spat import ComputeBatchOp
+from .lane_cost import BatchCosts
+from .replica_placement import PlacedLanes
+from .schedule_memory import estimated_peaks, held_rings, slot_bytes
+
+Ints = NDArray[np.int64]
+
+FIRST_LEAD = 64
+"""Rows that every batch may be ahead at first."""
+
+SHORTENED = 0.7
+"""Of the rows by which a batch was ahead, what is left to it when they are too many."""
+
+TRIES = 16
+
+MARGIN = 0.05
+"""Of the memory, what is to be left when rings are made shorter: others get longer by it."""
+
+
+def fitting_timeline(batches: Sequence[ComputeBatchOp], placed: PlacedLanes, costs: BatchCosts) -> Timeline | None:
+    """A schedule on the placement whose rows seem to fit the local memories; None if none is found."""
+    machine = costs.target.machine
+    slots = [slot_bytes(batch, costs.target) for batch in batches]
+    reads = [_reads(placed.timed, index) for index in range(len(batches))]
+    least = [1 + max((rows.shape[1] for _, rows in mine), default=1) for mine in reads]
+    leads = [max(FIRST_LEAD, rows) for rows in least]
+    for _ in range(TRIES):
+        timeline = schedule_lanes(placed.timed, machine.core_count, leads, placed.graph, in_turn=True)
+        peaks = estimated_peaks(batches, placed.timed, timeline, costs, slots)
+        if int(peaks.max()) <= machine.local_memory_bytes:
+            return timeline
+        excess = np.where(peaks > machine.local_memory_bytes, peaks - (1 - MARGIN) * machine.local_memory_bytes, 0)
+        for index in _largest(held_rings(placed.timed, timeline, slots), excess):
+            ahead = _ahead(timeline, index, reads[index])
+            leads[index] = max(least[index], int(SHORTENED * min(leads[index], ahead)))
+    return None
+
+
+def _reads(timed: Sequence[TimedBatch], producer: int) -> list[tuple[int, Ints]]:
+    """The batches that read rows of the producer, with the rows that each of their lanes reads."""
+    return [
+        (index, read.window.rows_of(np.arange(one.batch.lanes)))
+        for index, one in enumerate(timed)
+        for read in one.batch.reads
+        if read.producer == producer
+    ]
+
+
+def _largest(rings: Ints, excess: NDArray[np.float64]) -> list[int]:
+    """The batches whose rings on overfull cores, the largest first, would be short enough by what is ``excess``."""
+    found: set[int] = set()
+    for core in np.flatnonzero(excess).tolist():
+        mine = rings[rings[:, 0] == core]
+        mine = mine[np.argsort(-mine[:, 3], kind="stable")]
+        saved = np.cumsum((1 - SHORTENED) * mine[:, 3])
+        batches: list[int] = mine[: 1 + int(np.searchsorted(saved, excess[core])), 4].tolist()
+        found.update(batches)
+    return sorted(found)
+
+
+def _ahead(timeline: Timeline, producer: int, reads: Sequence[tuple[int, Ints]]) -> int:
+    """By how many rows a batch was ahead of its slowest reader at most."""
+    start, done = timeline.start[producer], timeline.finish[producer].copy()
+    for index, rows in reads:
+        inside = rows != OUTSIDE
+        np.maximum.at(done, rows[inside], np.broadcast_to(timeline.finish[index][:, None], rows.shape)[inside])
+    behind = np.searchsorted(np.maximum.accumulate(done), start, side="right")
+    return max(1, int((np.arange(len(start)) - behind).max()))
