@@ -69,8 +69,9 @@ def _largest(rings: Ints, excess: NDArray[np.float64]) -> list[int]:
     for core in np.flatnonzero(excess).tolist():
         mine = rings[rings[:, 0] == core]
         mine = mine[np.argsort(-mine[:, 3], kind="stable")]
-        saved = np.cumsum((1 - SHORTENED) * mine[:, 3])
-        batches: list[int] = mine[: 1 + int(np.searchsorted(saved, excess[core])), 4].tolist()
+        saved: NDArray[np.float64] = np.cumsum((1 - SHORTENED) * mine[:, 3])
+        count = 1 + int(np.searchsorted(saved, float(excess[core])))
+        batches: list[int] = mine[:count, 4].tolist()
         found.update(batches)
     return sorted(found)
 
