@@ -69,8 +69,8 @@ def _largest(rings: Ints, excess: NDArray[np.float64]) -> list[int]:
     for core in np.flatnonzero(excess).tolist():
         mine = rings[rings[:, 0] == core]
         mine = mine[np.argsort(-mine[:, 3], kind="stable")]
-        saved: NDArray[np.float64] = np.cumsum((1 - SHORTENED) * mine[:, 3])
-        count = 1 + int(np.searchsorted(saved, float(excess[core])))
+        bytes_so_far: Ints = np.cumsum(mine[:, 3])
+        count = 1 + int(np.searchsorted(bytes_so_far, float(excess[core]) / (1 - SHORTENED)))
         batches: list[int] = mine[:count, 4].tolist()
         found.update(batches)
     return sorted(found)

@@ -9,12 +9,16 @@ import pytest
 from compilation import parse_module
 from numpy.typing import NDArray
 from test_onnx_simplify import Graph, extend
+from tilec.analysis.contract import check as check_contract
+from tilec.analysis.contract import interface_of_samples, times
+from tilec.analysis.proxies import Level, Proxies
 from tilec.dialects import onnx
 from tilec.dialects.onnx_base import OnnxOp, shape_of
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
+from tilec.lowering.proxies import proxies
 from tilec.lowering.sample_axis import RULES, SAMPLES, samples_of
-from tilec.passes.guard import Guard
+from tilec.passes.guard import Guard, contract_of
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.onnx_batch import OnnxBatchPass
 from tilec.passes.onnx_simplify import OnnxSimplifyPass
@@ -311,6 +315,63 @@ def test_what_comes_from_constants_alone_is_refused() -> None:
     added = "  %z = onnx.Add(%x, %m) : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>"
     with pytest.raises(TileError, match="computes from constants alone, run onnx-simplify before"):
         spread(parse_module(network(constants + twice + added, ROW, ROW)))
+
+
+TWO = """
+func.func @main(%x: tensor<1x8xf32>, %y: tensor<1x8xf32>) -> (tensor<1x8xf32>, tensor<1x8xf32>) {
+  %a = onnx.Relu(%x) : (tensor<1x8xf32>) -> tensor<1x8xf32> loc("a")
+  %b = onnx.Exp(%y) : (tensor<1x8xf32>) -> tensor<1x8xf32> loc("b")
+  func.return %a, %b : tensor<1x8xf32>, tensor<1x8xf32>
+}
+"""
+
+ONE_OF_THREE = """
+func.func @main(%x: tensor<3x8xf32>) -> tensor<3x5xf32> {
+  %w = onnx.Constant #tile.array<f32[8, 5] splat 0.75>
+  %s = onnx.Slice(%x) {starts = array<i64: 0>, ends = array<i64: 1>} : (tensor<3x8xf32>) -> tensor<1x8xf32>
+  %y = onnx.MatMul(%s, %w) : (tensor<1x8xf32>, tensor<8x5xf32>) -> tensor<1x5xf32> loc("n")
+  %z = onnx.Expand(%y) : (tensor<1x5xf32>) -> tensor<3x5xf32>
+  func.return %z : tensor<3x5xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fields"),
+    [
+        (TWO, TWO.replace("1x8", "3x8"), set[str]()),
+        (TWO, TWO, {"interface", "compute_instances", "lanes_of_node", "element_passes", "element_passes_of_node"}),
+        (
+            TWO,
+            TWO.replace("%x: tensor<1x8", "%x: tensor<3x8")
+            .replace("-> (tensor<1x8", "-> (tensor<3x8")
+            .replace(
+                "onnx.Relu(%x) : (tensor<1x8xf32>) -> tensor<1x8", "onnx.Relu(%x) : (tensor<3x8xf32>) -> tensor<3x8"
+            )
+            .replace("%a, %b : tensor<1x8", "%a, %b : tensor<3x8"),
+            {"interface", "compute_instances", "lanes_of_node", "element_passes", "element_passes_of_node"},
+        ),
+        (KEPT["MatMul"], KEPT["MatMul"].replace("1x8", "3x8").replace("1x5", "3x5"), set[str]()),
+        (KEPT["MatMul"], ONE_OF_THREE, {"lanes_of_node", "macs", "layer_elements", "compute_instances"}),
+    ],
+    ids=["all", "nothing", "one branch", "all of a layer", "one of all samples"],
+)
+def test_everything_has_to_be_so_many_times(before: str, after: str, fields: set[str]) -> None:
+    """The contract of three samples, of a pass that makes of the network what is given."""
+    contract = contract_of(OnnxBatchPass(3))
+    found = check_contract(contract, proxies(parse_module(before)), proxies(parse_module(after)))
+    harm = {change.field for change in found if change.verdict.is_harm}
+    assert harm == fields or (fields and fields <= harm)
+    assert contract_of(OnnxBatchPass(3)).clauses.keys() == contract_of(OnnxBatchPass).clauses.keys()
+
+
+def test_mappings_of_several_samples() -> None:
+    record = Proxies(Level.ONNX, macs=5, lanes_of_node=(("a", 2), ("b", 1)), interface="input x [1, 2]; output [1] [1]")
+    assert times("macs", 3)(record, record) == 15
+    assert times("lanes_of_node", 3)(record, record) == (("a", 6), ("b", 3))
+    assert times("recomputed", 3)(record, record) is None
+    assert interface_of_samples(12)(record, record) == "input x [12, 2]; output [1] [12]"
+    assert interface_of_samples(12)(Proxies(Level.ONNX), record) is None
 
 
 def test_an_op_without_a_rule_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
