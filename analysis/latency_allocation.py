@@ -18,8 +18,10 @@ it lowers
 most per array.
 
 Of several samples in flight, what counts is the time from one to the next: at least the work of all layers divided by
-the cores. Work then weighs as often as there are samples, since a layer's rows are those of all of them; and a layer
-whose busiest core does the share `ENOUGH` of that gets no more replicas, which would only take memory and messages.
+the cores, and at least that of the busiest core. Work weighs as often as there are samples, since a layer's rows are
+those of all of them; or once, if that makes the busiest core quicker, as where arrays do not suffice for replicas. A
+layer whose busiest core does the share `ENOUGH` of all work divided by the cores gets no more replicas, which would
+only take memory and messages.
 """
 
 from __future__ import annotations
@@ -104,16 +106,35 @@ def allocate_for_latency(layers: Sequence[Layer], cores: int, arrays_per_core: i
 
     Raises InfeasibleError if one replica of each is not found to fit.
     """
+    found = [
+        choices
+        for weight in dict.fromkeys((samples, 1))
+        if (choices := _allocate(layers, cores, arrays_per_core, samples, weight)) is not None
+    ]
+    if not found:
+        raise InfeasibleError(layers, cores, arrays_per_core)
+    return min(found, key=lambda choices: _interval(layers, choices, cores))
+
+
+def _allocate(
+    layers: Sequence[Layer], cores: int, arrays_per_core: int, samples: int, weight: int
+) -> list[Choice] | None:
+    """What each layer gets if work weighs as that of ``weight`` of the ``samples``; None if nothing is found to fit."""
     for share in FILL:
         budget = int(share * cores * arrays_per_core)
-        options = _options(layers, cores, arrays_per_core, budget)
+        options = _options(layers, cores, arrays_per_core, budget, weight / samples)
         if options is not None:
             enough = ENOUGH * _work(layers, options) / cores if samples > 1 else 0.0
             choices = _replicate(layers, options, cores, budget, enough)
             if fits(layers, choices, cores, arrays_per_core):
                 return choices
             return _replicate_while_fits(layers, options, cores, arrays_per_core, budget, enough)
-    raise InfeasibleError(layers, cores, arrays_per_core)
+    return None
+
+
+def _interval(layers: Sequence[Layer], choices: Sequence[Choice], cores: int) -> float:
+    """Cycles that all samples take at least: of the busiest core, and of all cores if they are all busy."""
+    return max(max(map(_busiest, layers, choices), default=0.0), _work(layers, [one.option for one in choices]) / cores)
 
 
 def fits(layers: Sequence[Layer], choices: Sequence[Choice], cores: int, arrays_per_core: int) -> bool:
@@ -157,7 +178,7 @@ def validate_choices(layers: Sequence[Layer], choices: Sequence[Choice], cores: 
     return found
 
 
-def _options(layers: Sequence[Layer], cores: int, arrays_per_core: int, budget: int) -> list[int] | None:
+def _options(layers: Sequence[Layer], cores: int, arrays_per_core: int, budget: int, weight: float) -> list[int] | None:
     """The options at the lowest price at which one replica of each layer fits and is within the budget; or None."""
     usable = [
         [index for index, option in enumerate(layer.options) if option.part_arrays <= arrays_per_core]
@@ -166,7 +187,7 @@ def _options(layers: Sequence[Layer], cores: int, arrays_per_core: int, budget: 
     if not all(usable):
         return None
     for price in PRICES:
-        options = [_cheapest(*pair, cores, price) for pair in zip(layers, usable, strict=True)]
+        options = [_cheapest(*pair, cores, price, weight) for pair in zip(layers, usable, strict=True)]
         if sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True)) <= budget and fits(
             layers, [Choice(1, option) for option in options], cores, arrays_per_core
         ):
@@ -174,10 +195,10 @@ def _options(layers: Sequence[Layer], cores: int, arrays_per_core: int, budget: 
     return None
 
 
-def _cheapest(layer: Layer, usable: Sequence[int], cores: int, price: float) -> int:
+def _cheapest(layer: Layer, usable: Sequence[int], cores: int, price: float, weight: float) -> int:
     def cost(index: int) -> float:
         option = layer.options[index]
-        return layer.rows * option.work_cycles / (BUSY * cores) + option.latency_cycles + price * option.arrays
+        return weight * layer.rows * option.work_cycles / (BUSY * cores) + option.latency_cycles + price * option.arrays
 
     return min(usable, key=cost)
 
