@@ -47,7 +47,7 @@ def test_the_largest_rings_of_overfull_cores_are_made_shorter() -> None:
     rings = np.array([[0, 0, 9, 5000, 0], [1, 0, 9, 100, 1], [1, 0, 9, 1000, 2], [1, 0, 9, 500, 3]])
     largest = sample_leads._largest  # pyright: ignore[reportPrivateUsage]
     assert largest(rings, np.array([0.0, 250.0])) == [2, 3]
-    assert largest(rings, np.array([0.0, 200.0])) == [2]
+    assert largest(rings, np.array([0.0, 150.0])) == [2]
     assert largest(rings, np.array([0.0, 9999.0])) == [1, 2, 3]
     assert largest(rings, np.array([0.0, 0.0])) == []
 
