@@ -1,9 +1,9 @@
 """How far each batch may run ahead of its readers, so that the rows of several samples fit the local memories.
 
 With several samples in flight, early layers have always something to do, and their rows wait for the late ones. One
-lead for all batches would be short for all where rows of one are too many for one core. So each batch has its own: on
+lead for all batches is short for all where rows of one are too many for one core. So each batch may have its own: on
 cores that are overfull, the largest rings are found, and the batches whose rows they hold may run less far ahead, until
-everything fits.
+everything fits. Both ways are tried, and the schedule that ends first is taken.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from .schedule_memory import estimated_peaks, held_rings, slot_bytes
 
 Ints = NDArray[np.int64]
 
+LEADS = (128, 64, 48, 32, 24, 16)
+"""Rows that all batches may be ahead, in the order in which they are tried."""
+
 FIRST_LEAD = 32
 """Rows that every batch may be ahead at first: as measured, more hardly shortens the interval."""
 
@@ -36,8 +39,29 @@ MARGIN = 0.05
 
 def fitting_timeline(batches: Sequence[ComputeBatchOp], placed: PlacedLanes, costs: BatchCosts) -> Timeline | None:
     """A schedule on the placement whose rows seem to fit the local memories; None if none is found."""
-    machine = costs.target.machine
     slots = [slot_bytes(batch, costs.target) for batch in batches]
+    ways = (_with_one_lead(batches, placed, costs, slots), _with_leads(batches, placed, costs, slots))
+    return min((found for found in ways if found is not None), key=lambda found: found.makespan, default=None)
+
+
+def _with_one_lead(
+    batches: Sequence[ComputeBatchOp], placed: PlacedLanes, costs: BatchCosts, slots: Sequence[int]
+) -> Timeline | None:
+    """With the longest lead for all batches that fits."""
+    machine = costs.target.machine
+    for lead in LEADS:
+        timeline = schedule_lanes(placed.timed, machine.core_count, lead, placed.graph, in_turn=True)
+        peaks = estimated_peaks(batches, placed.timed, timeline, costs, slots)
+        if int(peaks.max()) <= machine.local_memory_bytes:
+            return timeline
+    return None
+
+
+def _with_leads(
+    batches: Sequence[ComputeBatchOp], placed: PlacedLanes, costs: BatchCosts, slots: Sequence[int]
+) -> Timeline | None:
+    """With leads of each batch that are made shorter until everything fits."""
+    machine = costs.target.machine
     reads = [_reads(placed.timed, index) for index in range(len(batches))]
     least = [1 + max((rows.shape[1] for _, rows in mine), default=1) for mine in reads]
     leads = [max(FIRST_LEAD, rows) for rows in least]
