@@ -7,6 +7,7 @@ records and gives the value to compare with, or None where it cannot say, which 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -144,6 +145,30 @@ def of(name: str) -> MappingFunction:
 
 def constant(value: object) -> MappingFunction:
     return lambda before, after: value
+
+
+def times(name: str, factor: int) -> MappingFunction:
+    """The field ``name`` of the record before, so many times: a number, or that of each node."""
+
+    def mapped(before: Proxies, after: Proxies) -> object:
+        value = getattr(before, name)
+        if value is None or isinstance(value, int):
+            return None if value is None else factor * value
+        return counts((node, factor * number) for node, number in value)
+
+    return mapped
+
+
+def interface_of_samples(samples: int) -> MappingFunction:
+    """Inputs and outputs whose leading extent is ``samples``, where it was 1."""
+
+    def mapped(before: Proxies, after: Proxies) -> str | None:
+        if before.interface is None:
+            return None
+        tensors = before.interface.split("; ")
+        return "; ".join(sorted(re.sub(r" \[1(?=[,\]][^\[]*$)", f" [{samples}", one) for one in tensors))
+
+    return mapped
 
 
 def vanished_rows(before: Proxies, after: Proxies) -> object:

@@ -16,6 +16,12 @@ it lowers
     sum over layers of  (cycles of its busiest core) ^ SHARPNESS
 
 most per array.
+
+Of several samples in flight, what counts is the time from one to the next: at least the work of all layers divided by
+the cores, and at least that of the busiest core. Work weighs as often as there are samples, since a layer's rows are
+those of all of them; or once, if that makes the busiest core quicker, as where arrays do not suffice for replicas. A
+layer whose busiest core does the share `ENOUGH` of all work divided by the cores gets no more replicas, which would
+only take memory and messages.
 """
 
 from __future__ import annotations
@@ -29,6 +35,9 @@ BUSY = 0.3
 
 SHARPNESS = 1.5
 """Between 1, as if layers ran one after the other, and infinity, as if all ran at the same time."""
+
+ENOUGH = 0.5
+"""The share of the work of a core that one replica may be, of several samples in flight, as measured."""
 
 FILL = (0.8, 0.9, 0.97, 1.0)
 """Shares of the arrays to try, in this order. Where groups of arrays are large, not all of a full chip can be used."""
@@ -92,17 +101,40 @@ class InfeasibleError(Exception):
         )
 
 
-def allocate_for_latency(layers: Sequence[Layer], cores: int, arrays_per_core: int) -> list[Choice]:
-    """What each layer gets. Raises InfeasibleError if one replica of each is not found to fit."""
+def allocate_for_latency(layers: Sequence[Layer], cores: int, arrays_per_core: int, samples: int = 1) -> list[Choice]:
+    """What each layer gets; with several ``samples``, for the least time from one to the next.
+
+    Raises InfeasibleError if one replica of each is not found to fit.
+    """
+    found = [
+        choices
+        for weight in dict.fromkeys((samples, 1))
+        if (choices := _allocate(layers, cores, arrays_per_core, samples, weight)) is not None
+    ]
+    if not found:
+        raise InfeasibleError(layers, cores, arrays_per_core)
+    return min(found, key=lambda choices: _interval(layers, choices, cores))
+
+
+def _allocate(
+    layers: Sequence[Layer], cores: int, arrays_per_core: int, samples: int, weight: int
+) -> list[Choice] | None:
+    """What each layer gets if work weighs as that of ``weight`` of the ``samples``; None if nothing is found to fit."""
     for share in FILL:
         budget = int(share * cores * arrays_per_core)
-        options = _options(layers, cores, arrays_per_core, budget)
+        options = _options(layers, cores, arrays_per_core, budget, weight / samples)
         if options is not None:
-            choices = _replicate(layers, options, cores, budget)
+            enough = ENOUGH * _work(layers, options) / cores if samples > 1 else 0.0
+            choices = _replicate(layers, options, cores, budget, enough)
             if fits(layers, choices, cores, arrays_per_core):
                 return choices
-            return _replicate_while_fits(layers, options, cores, arrays_per_core, budget)
-    raise InfeasibleError(layers, cores, arrays_per_core)
+            return _replicate_while_fits(layers, options, cores, arrays_per_core, budget, enough)
+    return None
+
+
+def _interval(layers: Sequence[Layer], choices: Sequence[Choice], cores: int) -> float:
+    """Cycles that all samples take at least: of the busiest core, and of all cores if they are all busy."""
+    return max(max(map(_busiest, layers, choices), default=0.0), _work(layers, [one.option for one in choices]) / cores)
 
 
 def fits(layers: Sequence[Layer], choices: Sequence[Choice], cores: int, arrays_per_core: int) -> bool:
@@ -146,7 +178,7 @@ def validate_choices(layers: Sequence[Layer], choices: Sequence[Choice], cores: 
     return found
 
 
-def _options(layers: Sequence[Layer], cores: int, arrays_per_core: int, budget: int) -> list[int] | None:
+def _options(layers: Sequence[Layer], cores: int, arrays_per_core: int, budget: int, weight: float) -> list[int] | None:
     """The options at the lowest price at which one replica of each layer fits and is within the budget; or None."""
     usable = [
         [index for index, option in enumerate(layer.options) if option.part_arrays <= arrays_per_core]
@@ -155,7 +187,7 @@ def _options(layers: Sequence[Layer], cores: int, arrays_per_core: int, budget: 
     if not all(usable):
         return None
     for price in PRICES:
-        options = [_cheapest(*pair, cores, price) for pair in zip(layers, usable, strict=True)]
+        options = [_cheapest(*pair, cores, price, weight) for pair in zip(layers, usable, strict=True)]
         if sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True)) <= budget and fits(
             layers, [Choice(1, option) for option in options], cores, arrays_per_core
         ):
@@ -163,16 +195,21 @@ def _options(layers: Sequence[Layer], cores: int, arrays_per_core: int, budget: 
     return None
 
 
-def _cheapest(layer: Layer, usable: Sequence[int], cores: int, price: float) -> int:
+def _cheapest(layer: Layer, usable: Sequence[int], cores: int, price: float, weight: float) -> int:
     def cost(index: int) -> float:
         option = layer.options[index]
-        return layer.rows * option.work_cycles / (BUSY * cores) + option.latency_cycles + price * option.arrays
+        return weight * layer.rows * option.work_cycles / (BUSY * cores) + option.latency_cycles + price * option.arrays
 
     return min(usable, key=cost)
 
 
-def _replicate(layers: Sequence[Layer], options: Sequence[int], cores: int, budget: int) -> list[Choice]:
-    """Deals the rest of the budget."""
+def _work(layers: Sequence[Layer], options: Sequence[int]) -> int:
+    """Cycles of all layers on all cores."""
+    return sum(layer.rows * layer.options[option].work_cycles for layer, option in zip(layers, options, strict=True))
+
+
+def _replicate(layers: Sequence[Layer], options: Sequence[int], cores: int, budget: int, enough: float) -> list[Choice]:
+    """Deals the rest of the budget, to layers whose busiest core does more than ``enough`` cycles."""
     choices = [Choice(1, option) for option in options]
     left = budget - sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True))
     while True:
@@ -180,7 +217,7 @@ def _replicate(layers: Sequence[Layer], options: Sequence[int], cores: int, budg
         for index, (layer, choice) in enumerate(zip(layers, choices, strict=True)):
             more = _next(layer, choice, cores)
             added = (more.replicas - choice.replicas) * layer.options[choice.option].arrays
-            if more != choice and added <= left:
+            if more != choice and _busiest(layer, choice) > enough and added <= left:
                 gain = (_busiest(layer, choice) ** SHARPNESS - _busiest(layer, more) ** SHARPNESS) / added
                 if gain > best_gain:
                     best, best_gain = index, gain
@@ -192,14 +229,14 @@ def _replicate(layers: Sequence[Layer], options: Sequence[int], cores: int, budg
 
 
 def _replicate_while_fits(
-    layers: Sequence[Layer], options: Sequence[int], cores: int, arrays_per_core: int, budget: int
+    layers: Sequence[Layer], options: Sequence[int], cores: int, arrays_per_core: int, budget: int, enough: float
 ) -> list[Choice]:
     """Deals as much of the budget as can still be packed, by bisection; at worst one replica of each layer."""
     low = sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True))
     found = [Choice(1, option) for option in options]
     while budget - low > cores:
         middle = (low + budget) // 2
-        choices = _replicate(layers, options, cores, middle)
+        choices = _replicate(layers, options, cores, middle, enough)
         if fits(layers, choices, cores, arrays_per_core):
             found, low = choices, middle
         else:

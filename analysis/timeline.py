@@ -89,13 +89,21 @@ class Timeline:
 
 
 def schedule_lanes(
-    batches: Sequence[TimedBatch], core_count: int, lead: int = UNBOUNDED, graph: LaneGraph | None = None
+    batches: Sequence[TimedBatch],
+    core_count: int,
+    lead: int | Sequence[int] = UNBOUNDED,
+    graph: LaneGraph | None = None,
+    in_turn: bool = False,
 ) -> Timeline:
     """Schedules all lanes; ``batches`` are in topological order. O(n log n) in lanes, reads and messages.
 
-    ``graph``, if it is known already, is that of the batches (:func:`graph_of`).
+    ``lead`` is one for all batches or one for each. ``graph``, if it is known already, is that of the batches
+    (:func:`graph_of`). With ``in_turn``, a lane that reads no
+    rows, since its window is outside the image, waits for the one before it in its replica: it could run at once, but
+    its row would then be held for all the samples that come before its own.
     """
-    return _Simulation(batches, graph_of(batches) if graph is None else graph, core_count, lead).run()
+    leads = [lead] * len(batches) if isinstance(lead, int) else list(lead)
+    return _Simulation(batches, graph_of(batches) if graph is None else graph, core_count, leads, in_turn).run()
 
 
 def graph_of(batches: Sequence[TimedBatch]) -> LaneGraph:
@@ -137,13 +145,15 @@ READY, FREE, END = range(3)
 class _Simulation:
     """All cores at work. Lanes are numbered through all batches."""
 
-    def __init__(self, batches: Sequence[TimedBatch], graph: LaneGraph, core_count: int, lead: int) -> None:
+    def __init__(
+        self, batches: Sequence[TimedBatch], graph: LaneGraph, core_count: int, leads: list[int], in_turn: bool
+    ) -> None:
         lanes = len(graph.place)
         cores = np.concatenate([np.zeros(0, np.int64), *(timed.cores for timed in batches)])
         uses = row_uses(graph, cores)
         self._batches = batches
         self._graph = graph
-        self._lead = lead
+        self._leads = leads
         self._first: list[int] = graph.first.tolist()
         self._batch_of: list[int] = graph.batch_of.tolist()
         self._place: list[int] = graph.place.tolist()
@@ -153,8 +163,9 @@ class _Simulation:
         self._use_core: list[int] = uses.core.tolist()
         self._send_cycles, self._receive_cycles, self._flight_cycles = _message_costs(batches, graph, uses, cores)
         self._missing: list[int] = graph.read_counts().tolist()
+        self._following = _followers(batches, graph) if in_turn else {}
         self._unread: list[int] = graph.reader_counts().tolist()
-        self._rows_read = _rows_by_reader(graph) if lead < UNBOUNDED else []
+        self._rows_read = _rows_by_reader(graph) if min(leads, default=UNBOUNDED) < UNBOUNDED else []
         self._held: dict[int, int] = {}
         self._ready_at = [0] * lanes
         self._start = [-1] * lanes
@@ -174,8 +185,9 @@ class _Simulation:
         self._events: list[tuple[int, int, int, int]] = []
 
     def run(self) -> Timeline:
+        followers = set(self._following.values())
         for lane, missing in enumerate(self._missing):
-            if missing == 0:
+            if missing == 0 and lane not in followers:
                 self._push(0, READY, lane)
         while self._events or self._held:
             if not self._events:
@@ -197,7 +209,7 @@ class _Simulation:
         heappush(self._events, (time, len(self._place) + what if kind == FREE else self._place[what], kind, what))
 
     def _make_ready(self, lane: int, time: int) -> None:
-        behind = lane - self._lead
+        behind = lane - self._leads[self._batch_of[lane]]
         if behind >= self._first[self._batch_of[lane]] and self._unread[behind] > 0:
             self._held[behind] = lane
             return
@@ -234,6 +246,8 @@ class _Simulation:
         self._finish[lane] = time
         if self._rows_read:
             self._finish_reads(lane, time)
+        if lane in self._following:
+            self._push(time, READY, self._following[lane])
         self._free_at[core] = max(self._free_at[core], self._pass_on(lane, core, time))
         self._push(self._free_at[core], FREE, core)
 
@@ -303,6 +317,17 @@ def _message_costs(
         receive[begin:end] = timed.transfer.receive[pair]
         flight[begin:end] = timed.transfer.flight[pair]
     return send.tolist(), receive.tolist(), flight.tolist()
+
+
+def _followers(batches: Sequence[TimedBatch], graph: LaneGraph) -> dict[int, int]:
+    """By lane, the next one of its replica, if that reads no rows although its batch reads some of other batches."""
+    idle = graph.read_counts() == 0
+    found: dict[int, int] = {}
+    for timed, first in zip(batches, graph.first.tolist(), strict=False):
+        if any(read.producer is not None for read in timed.batch.reads):
+            lanes = first + np.flatnonzero(idle[first + timed.replicas : first + timed.batch.lanes])
+            found.update((lane, lane + timed.replicas) for lane in lanes.tolist())
+    return found
 
 
 def _rows_by_reader(graph: LaneGraph) -> list[list[int]]:

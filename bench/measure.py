@@ -21,8 +21,9 @@ MACHINE = Path(__file__).parents[1] / "analysis" / "machines" / "reference144.js
 GRAPH, FINISHED = "spat graph", "package"
 WORKING = ("matrix", "vector", "local_move", "send", "receive", "global_memory", "scalar")
 """Of what the clock says that a core spends its time on: what is not waiting."""
-WARM_UP, ROUNDS = 5, 50
-"""Latencies of one sample: how long cores in a loop run before their rounds are counted, and how long these are."""
+FEW, MANY = 4, 8
+"""Samples in flight of the two programs whose difference is the interval: what they take to fill and to empty is the
+same."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ class Program:
     order_ms: float
     """The longest path through the finished streams, messages included: what the order of the schedule allows."""
     interval_ms: float
-    """Between samples when every core begins again at once; see `ROUNDS`."""
+    """Between samples in flight: what each takes from `FEW` to `MANY`, compiled for so many, by the clock."""
     interval_bound_ms: float
-    """What the busiest core does for one sample when it does not wait, by the clock."""
+    """What the busiest core of the program for `MANY` does for one of them when it does not wait."""
     spent: Mapping[str, float]
     """The share of all cores' time by what it is spent on, in the clock's words."""
     instructions: int
@@ -81,7 +82,7 @@ def compile_and_time(
 ) -> tuple[Program, Usage]:
     """The program, and what `tile-compile` took: the least of ``repeat`` runs. Raises a CommandError.
 
-    ``pipeline`` is whether to measure the interval, which takes `ROUNDS` times as long as the latency.
+    ``pipeline`` is whether to measure the interval, too, for which the network is compiled twice more.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=scratch))
@@ -90,7 +91,10 @@ def compile_and_time(
         summary, usage = _compile(model, package)
         for _ in range(repeat - 1):
             usage = _least(usage, _compile(model, package)[1])
-        program = _program(package, summary, pipeline)
+        program = _program(package, summary)
+        if pipeline:
+            interval, bound = interval_ms(model, folder)
+            program = replace(program, interval_ms=interval, interval_bound_ms=bound)
         if simulator is not None:
             latency_ms = simulated_latency_ms(simulator, package, MACHINE, 2 * program.latency_ms, folder)
             program = replace(program, simulator_ms=latency_ms)
@@ -99,9 +103,9 @@ def compile_and_time(
         shutil.rmtree(folder)
 
 
-def _compile(model: Path, package: Path) -> tuple[dict[str, Any], Usage]:
+def _compile(model: Path, package: Path, samples: int = 1) -> tuple[dict[str, Any], Usage]:
     shutil.rmtree(package, ignore_errors=True)
-    printed, usage = run([tool("tile-compile"), str(model), "-o", str(package), "--json"])
+    printed, usage = run([tool("tile-compile"), str(model), "-o", str(package), "--json", "--samples", str(samples)])
     return json.loads(printed), usage
 
 
@@ -114,22 +118,22 @@ def _least(one: Usage, other: Usage) -> Usage:
     )
 
 
-def _program(package: Path, summary: Mapping[str, Any], pipeline: bool) -> Program:
+def _program(package: Path, summary: Mapping[str, Any]) -> Program:
+    """The program of one sample, without an interval."""
     stages = json.loads((package / "report" / "proxies.json").read_bytes())["stages"]
     graph = [stage for stage in stages.values() if stage["level"] == GRAPH][-1]
     finished = stages[FINISHED]
     period_ns = json.loads(MACHINE.read_bytes())["chip_config"]["core_config"]["period"]
     clock = _clock(package)
-    latency_ms = _ms(clock["latency_ns"])
     whole = clock["makespan_ns"] * len(clock["cores"])
     return Program(
-        latency_ms=latency_ms,
+        latency_ms=_ms(clock["latency_ns"]),
         path_ms=_ms(graph["span_cycles"] * period_ns),
         core_ms=_ms(finished["busy_cycles_max"] * period_ns),
         memory_ms=_ms(clock["global_memory_busy_ns"]),
         order_ms=_ms(finished["makespan_cycles"] * period_ns),
-        interval_ms=interval_ms(package, latency_ms) if pipeline else math.nan,
-        interval_bound_ms=_ms(max(sum(core["spent_ns"][use] for use in WORKING) for core in clock["cores"])),
+        interval_ms=math.nan,
+        interval_bound_ms=math.nan,
         spent={use: round(time / whole, 6) for use, time in clock["spent_ns"].items()},
         instructions=summary["instructions"],
         scalar_instructions=summary["scalar_instructions"],
@@ -144,17 +148,20 @@ def _program(package: Path, summary: Mapping[str, Any], pipeline: bool) -> Progr
     )
 
 
-def interval_ms(package: Path, latency_ms: float) -> float:
-    """The time between rounds of the slowest core, counted over `ROUNDS` latencies: true to one round."""
-    times = WARM_UP * latency_ms, (WARM_UP + ROUNDS) * latency_ms
-    before, after = (
-        _clock(package, "--mode", "throughput", "--sim-time", repr(time))["sustained_rounds"] for time in times
-    )
-    return round((times[1] - times[0]) / (after - before), 6) if after > before else math.inf
+def interval_ms(model: Path, folder: Path) -> tuple[float, float]:
+    """The time between samples in flight, and that for which the busiest core works for each. Raises a CommandError."""
+    package = folder / "samples"
+    clocks: list[dict[str, Any]] = []
+    for samples in (FEW, MANY):
+        _compile(model, package, samples)
+        clocks.append(_clock(package))
+    few, many = (clock["makespan_ns"] for clock in clocks)
+    busiest = max(sum(core["spent_ns"][use] for use in WORKING) for core in clocks[1]["cores"])
+    return _ms((many - few) / (MANY - FEW)), _ms(busiest / MANY)
 
 
-def _clock(package: Path, *options: str) -> dict[str, Any]:
-    printed, _ = run([tool("tile-run"), str(package), "--timing", "--json", *options])
+def _clock(package: Path) -> dict[str, Any]:
+    printed, _ = run([tool("tile-run"), str(package), "--timing", "--json"])
     return json.loads(printed)
 
 

@@ -36,7 +36,7 @@ def report(rows: Sequence[Row], errors: Mapping[str, str]) -> str:
     parts: list[str] = []
     if rows:
         parts += [
-            "one sample, and samples one after another, in ms\n" + _table([_latency(row) for row in rows]),
+            "one sample, and each of several in flight, in ms\n" + _table([_latency(row) for row in rows]),
             "the program\n" + _table([_program(row) for row in rows]),
             "what cores do, in % of all their time\n" + _table([_cores(row) for row in rows]),
             "the compiler, as a whole command\n" + _table([_compiler(row) for row in rows]),

@@ -8,6 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import pim
+from ..lowering.sample_axis import samples_of
 from ..lowering.target import Target as CompileTarget
 from ..lowering.target import target_of
 from ..support.diagnostics import TileError
@@ -39,6 +40,7 @@ def build_package(module: ModuleOp, model: Origin, options: Mapping[str, object]
         model,
         options,
         build_reports(module, code),
+        samples_of(module),
     )
 
 

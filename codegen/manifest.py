@@ -44,6 +44,7 @@ class Manifest:
     outputs: tuple[TensorLayout, ...]
     files: Mapping[str, FileFacts]
     target: Target
+    samples: int = 1
     indexed: frozenset[int] = field(default=frozenset())
 
 
@@ -56,6 +57,7 @@ def manifest_text(manifest: Manifest, program: Program) -> bytes:
         "machine": asdict(manifest.machine),
         "model": asdict(manifest.model),
         "options": dict(sorted(manifest.options.items())),
+        "samples": manifest.samples,
         "target": asdict(manifest.target),
         "global_memory_bytes": manifest.global_memory_bytes,
         "inputs": [_tensor(layout) for layout in layouts[: len(manifest.inputs)]],
@@ -114,6 +116,9 @@ def _fields(found: dict[str, Any]) -> Manifest:
     tensors = [*found["inputs"], *found["outputs"]]
     layouts = tuple(_layout(tensor) for tensor in tensors)
     split = len(found["inputs"])
+    samples = _whole(found.get("samples", 1), 1, 2**31)
+    if samples > 1 and any(layout.shape[:1] != (samples,) for layout in layouts):
+        raise ValueError(f"not all tensors are of {samples} samples")
     return Manifest(
         machine=_origin(found["machine"]),
         model=_origin(found["model"]),
@@ -123,6 +128,7 @@ def _fields(found: dict[str, Any]) -> Manifest:
         outputs=layouts[split:],
         files={name: _facts(name, facts) for name, facts in found["files"].items()},
         target=Target(**{name: _whole(value, 1, 2**31 - 1) for name, value in found["target"].items()}),
+        samples=samples,
         indexed=frozenset(number for number, tensor in enumerate(tensors) if tensor.get("index") is True),
     )
 

@@ -53,6 +53,8 @@ class Package:
     """The compiler's options that affect the output: JSON values."""
     reports: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Files of ``report/`` by name. They must not hold times of day or paths: the package is reproducible."""
+    samples: int = 1
+    """How many samples of the model it takes at once, along the leading axis of inputs and outputs."""
 
 
 def write_package(package: Package, path: Path) -> str:
@@ -110,6 +112,7 @@ def read_package(path: Path, with_reports: bool = False) -> Package:
         manifest.model,
         manifest.options,
         reports,
+        manifest.samples,
     )
     faults = package_faults(program, weights, package.memory, package.inputs, package.outputs)
     if faults:
@@ -133,6 +136,7 @@ def _manifest(package: Package, files: Mapping[str, FileFacts]) -> Manifest:
         package.outputs,
         dict(files),
         package.program.target,
+        package.samples,
     )
 
 

@@ -16,11 +16,11 @@ from .transfer_costs import usual_pair
 
 
 def allocate_layers(
-    demands: Sequence[LayerDemand], machine: Machine, precision: Precision, replicate: bool
+    demands: Sequence[LayerDemand], machine: Machine, precision: Precision, replicate: bool, samples: int = 1
 ) -> list[LayerMapping]:
-    """Deals arrays to layers for the least latency of a sample; or, unless ``replicate``, the fewest that do.
+    """Deals arrays to layers for the least latency of a sample, or for the least time of each of several ``samples``.
 
-    Raises TileError if one copy of the weights does not fit the machine.
+    Unless ``replicate``, these are the fewest that do. Raises TileError if one copy of the weights does not fit.
     """
     if not demands:
         return []
@@ -32,7 +32,7 @@ def allocate_layers(
         for demand, mine in zip(demands, ways, strict=True)
     ]
     try:
-        choices = allocate_for_latency(layers, machine.core_count, machine.arrays_per_core)
+        choices = allocate_for_latency(layers, machine.core_count, machine.arrays_per_core, samples)
     except InfeasibleError as error:
         raise TileError(
             f"machine '{machine.name}'", str(error), "use a machine with more cores or more arrays per core"

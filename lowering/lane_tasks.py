@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
+from ..analysis.latency_allocation import ENOUGH
 from ..analysis.timeline import TimedBatch
 from ..analysis.wavefront import LaneBatch, Read
 from ..dialects.spat import BatchOp, ComputeBatchOp
@@ -52,20 +53,25 @@ def timed_batches(
     ]
 
 
-def spread_vector_batches(batches: Sequence[ComputeBatchOp], costs: BatchCosts) -> None:
+def spread_vector_batches(batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int = 1) -> None:
     """Gives batches without weights as many replicas as keep each busy for half as long as the busiest layer at most.
 
     Their lanes are bound to no core, so that this only says over how many cores they spread. Messages count: a batch
     that passes on the network's input has little else to do. Where there is no layer to keep up with, each lane may
-    have a core of its own.
+    have a core of its own. Of several ``samples``, it is enough if each replica is busy for the share `ENOUGH` of what
+    every core has to do; more of them only take memory.
     """
     model = TransferModel(costs.target, uniform=True)
     busy = [_turns(batch) * costs.of(batch).cycles for batch in batches if batch.vmm_ops]
     limit = max(1, max(busy, default=0) // 2)
-    for batch in batches:
+    work = [batch.lane_count * (costs.of(batch).cycles + _message_cycles(batch, model)) for batch in batches]
+    if samples > 1:
+        limit = max(limit, int(ENOUGH * sum(work) / costs.target.machine.core_count))
+    for batch, cycles in zip(batches, work, strict=True):
         if not batch.vmm_ops:
-            work = batch.lane_count * (costs.of(batch).cycles + _message_cycles(batch, model))
-            wanted = max(batch.replica_count, min(-(-work // limit), batch.lane_count, costs.target.machine.core_count))
+            wanted = max(
+                batch.replica_count, min(-(-cycles // limit), batch.lane_count, costs.target.machine.core_count)
+            )
             batch.properties["replicas"] = IntegerAttr(wanted, i64)
 
 

@@ -54,8 +54,8 @@ class PlacedLanes:
     """Whether the local memories seem to suffice."""
 
 
-def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts) -> PlacedLanes:
-    """The placement of least makespan, of those that seem to fit the local memories if any do.
+def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int = 1) -> PlacedLanes:
+    """The placement of least makespan, of those that seem to fit the local memories; or the one that does most nearly.
 
     Raises `NoRoomError` if the weights do not fit.
     """
@@ -66,10 +66,10 @@ def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts) -> Plac
     timed = timed_batches(batches, np.split(np.arange(count), first), costs, TransferModel(costs.target, uniform=True))
     group_of = [one.cores for one in timed]
     graph = graph_of(timed)
-    timeline = schedule_lanes(timed, count, graph=graph)
+    timeline = schedule_lanes(timed, count, graph=graph, in_turn=samples > 1)
     slots = [slot_bytes(batch, costs.target) for batch in batches]
     memory = _memory(timed, timeline, slots, [costs.of(batch).constant_bytes for batch in batches], count)
-    found: list[tuple[bool, int, int, PlacedLanes]] = []
+    found: list[tuple[int, int, int, PlacedLanes]] = []
     for turn in range(ROUNDS):
         groups = Groups(
             _busy(group_of, timeline, count),
@@ -83,9 +83,10 @@ def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts) -> Plac
         core = core_places(batches, graph, core[np.concatenate(group_of)], costs.target)[core]
         cores = np.split(core, first)
         timed = timed_batches(batches, cores, costs, model)
-        timeline = schedule_lanes(timed, machine.core_count, graph=graph)
-        fits = int(estimated_peaks(batches, timed, timeline, costs, slots).max()) <= machine.local_memory_bytes
-        found.append((not fits, timeline.makespan, turn, PlacedLanes(cores, graph, timed, timeline, fits)))
+        timeline = schedule_lanes(timed, machine.core_count, graph=graph, in_turn=samples > 1)
+        peak = int(estimated_peaks(batches, timed, timeline, costs, slots).max())
+        excess = max(peak - machine.local_memory_bytes, 0)
+        found.append((excess, timeline.makespan, turn, PlacedLanes(cores, graph, timed, timeline, not excess)))
     return min(found, key=lambda one: one[:3])[-1]
 
 

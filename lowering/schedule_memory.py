@@ -32,14 +32,22 @@ def estimated_peaks(
         slots = [slot_bytes(batch, target) for batch in batches]
     scratch = np.zeros(target.machine.core_count, np.int64)
     constants = np.zeros(target.machine.core_count, np.int64)
-    rings: list[Ints] = [np.zeros((0, 4), np.int64)]
-    for op, one, slot, held in zip(batches, timed, slots, residences(timed, timeline), strict=True):
+    for op, one in zip(batches, timed, strict=True):
         cost = costs.of(op)
         cores = np.unique(one.cores)
         scratch[cores] = np.maximum(scratch[cores], cost.scratch_bytes)
         constants[cores] += cost.constant_bytes
-        rings.append(held.rings() * np.array([1, 1, 1, slot]))
-    return scratch + constants + _most_held(np.concatenate(rings), target.machine.core_count)
+    return scratch + constants + _most_held(held_rings(timed, timeline, slots), target.machine.core_count)
+
+
+def held_rings(timed: list[TimedBatch], timeline: Timeline, slots: Sequence[int]) -> Ints:
+    """Lines [m, 5], one for each ring of rows: its core, the first cycle with a row, the last one, its bytes, and the
+    number of the batch that computes the rows."""
+    found: list[Ints] = [np.zeros((0, 5), np.int64)]
+    for index, (slot, held) in enumerate(zip(slots, residences(timed, timeline), strict=True)):
+        rings = held.rings() * np.array([1, 1, 1, slot])
+        found.append(np.column_stack((rings, np.full(len(rings), index))))
+    return np.concatenate(found)
 
 
 def slot_bytes(batch: BatchOp, target: Target) -> int:

@@ -27,6 +27,7 @@ from ..analysis.yardsticks import part_of, with_room
 from ..lowering.allocation import allocate_layers
 from ..lowering.onnx_to_spat.context import LayerDemand, LayerMapping
 from ..lowering.onnx_to_spat.convert import convert_module
+from ..lowering.sample_axis import samples_of
 from ..lowering.target import set_target, width_fault
 
 
@@ -114,9 +115,10 @@ class ConvertOnnxToSpatPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         precision = Precision(self.weight_bits, self.activation_bits, self.activation_bits)
+        samples = samples_of(op)
         target = set_target(op, self.machine, precision)
 
         def allocate(demands: Sequence[LayerDemand]) -> Sequence[LayerMapping]:
-            return allocate_layers(demands, target.machine, precision, self.replicate)
+            return allocate_layers(demands, target.machine, precision, self.replicate, samples)
 
         convert_module(op, target.machine, precision, allocate)

@@ -15,6 +15,7 @@ PassFactory: TypeAlias = "Callable[[], type[ModulePass]]"
 PASSES: Mapping[str, str] = MappingProxyType(
     {
         "onnx-simplify": "tilec.passes.onnx_simplify:OnnxSimplifyPass",
+        "onnx-batch": "tilec.passes.onnx_batch:OnnxBatchPass",
         "convert-onnx-to-spat": "tilec.passes.convert_onnx_to_spat:ConvertOnnxToSpatPass",
         "spat-merge-graph": "tilec.passes.spat_merge_graph:SpatMergeGraphPass",
         "spat-merge-trivial": "tilec.passes.spat_merge_trivial:SpatMergeTrivialPass",

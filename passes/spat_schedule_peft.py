@@ -27,6 +27,8 @@ from ..dialects.tile import ArrayAttr
 from ..lowering.lane_cost import BatchCosts, batch_arrays
 from ..lowering.lane_tasks import spread_vector_batches
 from ..lowering.replica_placement import PlacedLanes, place_replicas
+from ..lowering.sample_axis import samples_of
+from ..lowering.sample_leads import fitting_timeline
 from ..lowering.schedule_memory import estimated_peaks, slot_bytes
 from ..lowering.target import Target, target_of
 from ..support.diagnostics import TileError
@@ -105,32 +107,37 @@ class SpatSchedulePeftPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
+        samples = samples_of(op)
         batches = [inner for inner in op.walk() if isinstance(inner, ComputeBatchOp)]
         if not batches:
             return
         costs = BatchCosts(target)
-        spread_vector_batches(batches, costs)
+        spread_vector_batches(batches, costs, samples)
         try:
-            placed = place_replicas(batches, costs)
+            placed = place_replicas(batches, costs, samples)
         except NoRoomError as error:
             raise _too_small(batches, target) from error
-        timeline = self._timeline(batches, placed, costs)
+        timeline = self._timeline(batches, placed, costs, samples)
         record_statistic("makespan cycles", timeline.makespan)
         for batch, cores, start, finish in zip(batches, placed.cores, timeline.start, timeline.finish, strict=True):
             batch.properties["cores"] = ArrayAttr.get(cores.astype(np.int32))
             batch.properties["steps"] = ArrayAttr.get(start)
             batch.properties["spans"] = ArrayAttr.get(finish - start)
 
-    def _timeline(self, batches: list[ComputeBatchOp], placed: PlacedLanes, costs: BatchCosts) -> Timeline:
+    def _timeline(
+        self, batches: list[ComputeBatchOp], placed: PlacedLanes, costs: BatchCosts, samples: int
+    ) -> Timeline:
         """The schedule with the given lead, or with the longest that seems to fit the local memories."""
         machine, timeline = costs.target.machine, placed.timeline
         if self.lead:
-            return schedule_lanes(placed.timed, machine.core_count, self.lead, placed.graph)
+            return schedule_lanes(placed.timed, machine.core_count, self.lead, placed.graph, samples > 1)
         if placed.fits:
             return timeline
+        if samples > 1 and (fitting := fitting_timeline(batches, placed, costs)) is not None:
+            return fitting
         slots = [slot_bytes(batch, costs.target) for batch in batches]
         for lead in LEADS:
-            timeline = schedule_lanes(placed.timed, machine.core_count, lead, placed.graph)
+            timeline = schedule_lanes(placed.timed, machine.core_count, lead, placed.graph, samples > 1)
             peaks = estimated_peaks(batches, placed.timed, timeline, costs, slots)
             if int(peaks.max()) <= machine.local_memory_bytes:
                 break

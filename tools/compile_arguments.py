@@ -19,6 +19,7 @@ EPILOG = """\
 examples:
   tile-compile model.onnx -o out/                             for the reference machine of 144 cores
   tile-compile model.onnx -o model.tilepkg --machine chip.json --dim batch=1
+  tile-compile model.onnx -o out/ --samples 8                 eight samples in flight: least time per sample
   tile-compile model.onnx -o out/ --print-ir-tree-dir ir/     keep the module after each pass
 
 A summary goes to stdout, everything else to stderr. Exit codes: 0 success, 1 an error in the input, 70 an error in
@@ -31,8 +32,12 @@ _TARGET_DEFAULTS: dict[str, object] = {
     "--weight-bits": 8,
     "--activation-bits": 8,
     "--no-replicate": True,
+    "--samples": 1,
 }
 """The option that sets it, and what holds without it."""
+
+MOST_SAMPLES = 1_000_000
+"""More are no network that can be scheduled."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class CompileOptions:
     weight_bits: int
     activation_bits: int
     replicate: bool
+    samples: int
     dims: tuple[tuple[str, int], ...]
     pipeline: str | None
     guard: str
@@ -70,6 +76,7 @@ class CompileOptions:
         content: dict[str, object] = {}
         if self.pipeline is None:
             content.update(weight_bits=self.weight_bits, activation_bits=self.activation_bits, replicate=self.replicate)
+            content["samples"] = self.samples
         else:
             content["pipeline"] = pipeline
         if self.guard == "off":
@@ -130,6 +137,8 @@ def _parser() -> CommandLine:
         default=None,
         help="one copy of the weights, in the fewest parts",
     )
+    add("--samples", type=_count, metavar="N",
+        help="compile for N samples in flight: least time per sample instead of least latency (default 1)")  # fmt: skip
     add("--pass-pipeline", dest="pipeline", metavar="PIPELINE",
         help="run these passes instead of the default pipeline; target options then stand in its text")  # fmt: skip
 
@@ -148,6 +157,12 @@ def _parser() -> CommandLine:
     add("--verbose", "-v", action="store_true", help="say which pass runs; tracebacks for errors in tile")
     add("--version", action=VersionAction, nargs=0, default=argparse.SUPPRESS, help="print the version and exit")
     return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:20]) <= MOST_SAMPLES:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 to {MOST_SAMPLES}, not '{text}'")
+    return int(text)
 
 
 def _bits(text: str) -> int:

@@ -92,7 +92,7 @@ class CompileDriver:
             replicate = str(options.replicate).lower()
             text = (
                 f'tile-default{{machine="{_escaped(options.machine)}" weight-bits={options.weight_bits} '
-                f"activation-bits={options.activation_bits} replicate={replicate}}}"
+                f"activation-bits={options.activation_bits} replicate={replicate} samples={options.samples}}}"
             )
         return build_pipeline(parse_pipeline(text, source), all_passes())
 

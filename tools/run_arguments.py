@@ -146,7 +146,11 @@ def _add_inputs(parser: CommandLine) -> None:
     group.add_argument(
         "--scale", type=_factor, metavar="FACTOR", help="multiply the inputs by this: 1/255 for images of bytes"
     )
-    group.add_argument("--batch", action="store_true", help="the inputs' leading axis counts samples; run each")
+    group.add_argument(
+        "--batch",
+        action="store_true",
+        help="the inputs' leading axis counts samples; run each, or as many at once as the package takes",
+    )
     group.add_argument("--limit", type=_positive, metavar="N", help="run only the first N samples")
 
 

@@ -44,6 +44,7 @@ class Reference:
 
     def __init__(self, package: Package, model: Path) -> None:
         self._model = model
+        self._samples = package.samples
         self._names = [layout.name for layout in package.outputs]
         runtime = _onnxruntime()
         _require_same_model(model, package)
@@ -56,8 +57,16 @@ class Reference:
             return {name: array.astype(self._types.get(name, "float32")) for name, array in inputs.items()}
 
     def outputs(self, inputs: Tensors, batch: bool) -> dict[str, Array]:
-        """Its outputs for the inputs; with ``batch``, of one sample after another along the leading axis."""
+        """Its outputs for the inputs; with ``batch``, of one sample after another along the leading axis.
+
+        A package that takes several samples was compiled from a model that takes one.
+        """
         typed = self.typed(inputs)
+        if self._samples > 1 and not batch:
+            runs = [
+                self._run({name: array[at : at + 1] for name, array in typed.items()}) for at in range(self._samples)
+            ]
+            return {name: np.concatenate(parts) for name, *parts in zip(self._names, *runs, strict=True)}
         if not batch or not typed:
             return dict(zip(self._names, self._run(typed), strict=True))
         samples = len(next(iter(typed.values())))

@@ -19,6 +19,7 @@ from .report_numerics import check_report
 from .run_arguments import RunOptions
 from .run_check import Reference, output_errors
 from .run_report import RunReport, print_report
+from .run_samples import grouped, layouts_of_one, ungrouped
 from .run_tensors import random_inputs, read_array, read_inputs, require_fitting_path, write_output_files, write_outputs
 
 Array = npt.NDArray[Any]
@@ -37,7 +38,7 @@ class RunDriver:
         if options.verbose:
             self._say(f"package {package_digest(options.package)}, {len(package.program.columns)} instructions")
         inputs = self._inputs(package)
-        labels = None if options.labels is None else self._labels(options.labels, self._sample_count(inputs))
+        labels = None if options.labels is None else self._labels(options.labels, self._sample_count(package, inputs))
         reference = None if options.model is None else Reference(package, options.model)
         if options.output is not None:
             require_fitting_path(options.output, len(package.outputs))
@@ -46,18 +47,19 @@ class RunDriver:
         outputs = self._execute(package, inputs)
         report = RunReport(outputs, options.batch, labels=labels or [])
         if reference is not None:
-            self._check(report, reference.outputs(inputs, options.batch))
+            self._check(report, reference.outputs(inputs, options.batch), self._sample_count(package, inputs))
         if options.argmax or labels is not None:
-            report.predictions = _predictions(next(iter(outputs.values())), options.batch)
+            report.predictions = _predictions(next(iter(outputs.values())), self._sample_count(package, inputs))
         self._write(outputs)
         print_report(report, options)
         return 0 if report.passed is not False else 1
 
     def _inputs(self, package: Package) -> dict[str, Array]:
         options = self.options
+        layouts = layouts_of_one(package.inputs, package.samples) if options.batch else package.inputs
         if options.random is not None:
-            return random_inputs(options.random, package.inputs, (options.limit or 1) if options.batch else None)
-        found = read_inputs(options.inputs, package.inputs, options.batch)
+            return random_inputs(options.random, layouts, (options.limit or 1) if options.batch else None)
+        found = read_inputs(options.inputs, layouts, options.batch, package.samples)
         if options.scale is not None:
             with np.errstate(over="ignore"):  # what is too large is infinite
                 factor = np.float32(options.scale)
@@ -68,17 +70,22 @@ class RunDriver:
         simulator = FunctionalSimulator(package, poison=self.options.poison)
         shows = sys.stderr.isatty() and not self.options.quiet
         start = time.perf_counter()
-        outputs = simulator.run(inputs, _show_progress if shows else None)
+        progress = _show_progress if shows else None
+        if self.options.batch and package.samples > 1:
+            groups = simulator.run(grouped(inputs, package.samples), progress)
+            outputs = ungrouped(groups, self._sample_count(package, inputs))
+        else:
+            outputs = simulator.run(inputs, progress)
         if shows:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
         if self.options.verbose:
             self._say(f"executed in {time.perf_counter() - start:.2f} s")
         return outputs
 
-    def _check(self, report: RunReport, reference: Mapping[str, Array]) -> None:
+    def _check(self, report: RunReport, reference: Mapping[str, Array], samples: int) -> None:
         report.errors = output_errors(report.outputs, reference)
         report.passed = all(error.relative <= self.options.tolerance for error in report.errors)
-        report.reference_predictions = _predictions(next(iter(reference.values())), self.options.batch)
+        report.reference_predictions = _predictions(next(iter(reference.values())), samples)
         if self.options.check_report is not None:
             self._record_check(self.options.check_report, report)
 
@@ -98,8 +105,8 @@ class RunDriver:
         if self.options.output_dir is not None:
             write_output_files(outputs, self.options.output_dir)
 
-    def _sample_count(self, inputs: Mapping[str, Array]) -> int:
-        return len(next(iter(inputs.values()))) if self.options.batch and inputs else 1
+    def _sample_count(self, package: Package, inputs: Mapping[str, Array]) -> int:
+        return len(next(iter(inputs.values()))) if self.options.batch and inputs else package.samples
 
     def _labels(self, argument: str, count: int) -> list[int]:
         labels = read_array(argument).reshape(-1)
@@ -111,9 +118,8 @@ class RunDriver:
         print(text, file=sys.stderr, flush=True)
 
 
-def _predictions(output: Array, batch: bool) -> list[int]:
-    rows = output.reshape(len(output) if batch else 1, -1)
-    return [int(index) for index in np.argmax(rows, axis=1)]
+def _predictions(output: Array, samples: int) -> list[int]:
+    return [int(index) for index in np.argmax(output.reshape(samples, -1), axis=1)]
 
 
 def _show_progress(done: int, total: int) -> None:

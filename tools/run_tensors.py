@@ -19,8 +19,11 @@ from ..support.source import choices, suggestion
 Array = npt.NDArray[Any]
 
 
-def read_inputs(arguments: Sequence[str], layouts: Sequence[TensorLayout], batch: bool) -> dict[str, Array]:
-    """The inputs by name, from `[NAME=]FILE[:KEY]`, in the shapes that the simulator takes."""
+def read_inputs(
+    arguments: Sequence[str], layouts: Sequence[TensorLayout], batch: bool, samples: int = 1
+) -> dict[str, Array]:
+    """The inputs by name, from `[NAME=]FILE[:KEY]`, in the shapes of the layouts: of ``samples``, with ``batch`` of
+    one, behind an axis of all that are given."""
     names = [layout.name for layout in layouts]
     found: dict[str, Array] = {}
     for argument in arguments:
@@ -32,7 +35,7 @@ def read_inputs(arguments: Sequence[str], layouts: Sequence[TensorLayout], batch
         raise TileError(
             "--input", f"nothing is given for {choices(missing)}", "add --input NAME=FILE, or --random SEED"
         )
-    return {layout.name: _shaped(found[layout.name], layout, batch) for layout in layouts}
+    return {layout.name: _shaped(found[layout.name], layout, batch, samples) for layout in layouts}
 
 
 def random_inputs(seed: int, layouts: Sequence[TensorLayout], samples: int | None) -> dict[str, Array]:
@@ -92,7 +95,7 @@ def _member(path: Path, content: Mapping[str, Array], key: str, preferred_key: s
         raise TileError(f"{path}:{chosen}", f"cannot be read: {str(error).splitlines()[0]}") from None
 
 
-def _shaped(array: Array, layout: TensorLayout, batch: bool) -> Array:
+def _shaped(array: Array, layout: TensorLayout, batch: bool, samples: int) -> Array:
     """The array with its layout's shape, behind an axis of samples if there are many; a 1 in front may be left out."""
     leading, shape = ((len(array),), array.shape[1:]) if batch and array.ndim else ((), array.shape)
     accepted = [layout.shape]
@@ -101,7 +104,7 @@ def _shaped(array: Array, layout: TensorLayout, batch: bool) -> Array:
     if shape in accepted:
         return array.reshape(*leading, *layout.shape)
     remedy = f"give it {list(layout.shape)}"
-    if not batch and array.shape[1:] in accepted:
+    if not batch and (array.shape[1:] in accepted or (samples > 1 and array.shape[1:] == layout.shape[1:])):
         remedy = "add --batch to run each of the samples"
     elif batch:
         remedy = f"give it [N, {', '.join(map(str, accepted[-1]))}]"

@@ -13,7 +13,7 @@ from ..analysis.machine_file import preset_names
 from ..codegen.archive import ZIP_SUFFIX, read_archive
 from ..codegen.columns import Program
 from ..codegen.json_reader import JsonProgram, read_program_json
-from ..codegen.manifest import Origin, parse_manifest
+from ..codegen.manifest import Manifest, Origin, parse_manifest
 from ..codegen.package import MANIFEST, PROGRAM
 from ..codegen.program_file import read_program
 from ..simulators.timing import FIRST_COME, SIMULATOR, CoreTiming, TimingOptions, TimingResult, simulate
@@ -39,7 +39,7 @@ _COLUMNS = {
 
 def run_timing(options: RunOptions) -> int:
     """The exit code: 1 if a latency run does not finish on every core."""
-    program, machine = _load(options)
+    program, machine, samples = _load(options)
     looped = options.mode == "throughput"
     limit = options.sim_time
     if limit is None and looped:
@@ -50,24 +50,25 @@ def run_timing(options: RunOptions) -> int:
     if options.verbose:
         print(f"timed in {time.perf_counter() - start:.2f} s", file=sys.stderr)
     if options.json:
-        print(json.dumps({"machine": machine.name, **result.to_json()}, indent=1))
+        print(json.dumps({"machine": machine.name, "samples": samples, **result.to_json()}, indent=1))
     elif not options.quiet:
-        print("\n".join(_report(result)))
+        print("\n".join(_report(result, samples)))
     return 0 if looped or result.finished else 1
 
 
-def _load(options: RunOptions) -> tuple[Program | JsonProgram, Machine]:
+def _load(options: RunOptions) -> tuple[Program | JsonProgram, Machine, int]:
+    """The program, its machine, and how many samples it takes at once."""
     path = options.package
     if path.is_file() and path.suffix != ZIP_SUFFIX:
         if options.machine is None:
             raise TileError("--timing", f"needs a machine for the stream {path}", "add --machine NAME or FILE")
-        return read_program_json(path), Machine.load(options.machine, strict=False)
-    program, origin = _read_package(path)
-    return program, _machine(origin, options)
+        return read_program_json(path), Machine.load(options.machine, strict=False), 1
+    program, manifest = _read_package(path)
+    return program, _machine(manifest.machine, options), manifest.samples
 
 
-def _read_package(path: Path) -> tuple[Program, Origin]:
-    """The program of a package and its machine, without the weights."""
+def _read_package(path: Path) -> tuple[Program, Manifest]:
+    """The program of a package and its manifest, without the weights."""
     with read_archive(path) as archive:
         if MANIFEST not in archive:
             raise archive.error("", f"is no package: it has no {MANIFEST}", "name a package that tile-compile wrote")
@@ -76,7 +77,7 @@ def _read_package(path: Path) -> tuple[Program, Origin]:
         facts = manifest.files.get(PROGRAM)
         if facts is None or facts.sha256 != hashlib.sha256(data).hexdigest():
             raise archive.error(PROGRAM, "does not have the content that the manifest says")
-        return read_program(data, f"{path}/{PROGRAM}"), manifest.machine
+        return read_program(data, f"{path}/{PROGRAM}"), manifest
 
 
 def _machine(origin: Origin, options: RunOptions) -> Machine:
@@ -93,12 +94,12 @@ def _machine(origin: Origin, options: RunOptions) -> Machine:
     return machine
 
 
-def _report(result: TimingResult) -> list[str]:
-    lines = [*_summary(result), "", *_core_table(result), "", *_unit_table(result), "", *_energy_table(result)]
+def _report(result: TimingResult, samples: int) -> list[str]:
+    lines = [*_summary(result, samples), "", *_core_table(result), "", *_unit_table(result), "", *_energy_table(result)]
     return [line.rstrip() for line in lines]
 
 
-def _summary(result: TimingResult) -> list[str]:
+def _summary(result: TimingResult, samples: int) -> list[str]:
     cores = len(result.cores)
     if result.looped:
         return [
@@ -108,6 +109,8 @@ def _summary(result: TimingResult) -> list[str]:
     lines = [f"latency {_ms(result.latency_ns)}, {cores - len(result.unfinished)} of {cores} cores finish"]
     if result.makespan_ns != result.latency_ns:
         lines.append(f"makespan {_ms(result.makespan_ns)}")
+    if samples > 1:
+        lines.append(f"{samples} samples, {_ms(result.makespan_ns / samples)} a sample")
     stuck = [core for core in result.cores if core.unfinished]
     for core in stuck[:_CORES_SHOWN]:
         at = f" at {core.blocked_at}" if core.blocked_at else ""

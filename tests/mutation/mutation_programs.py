@@ -70,6 +70,19 @@ def tall() -> onnx.ModelProto:
     return network(24)
 
 
-PROGRAMS = {"residual": residual, "mixed": mixed, "tall": tall, "spread": residual}
-MACHINES = {"residual": "tiny4", "mixed": "tiny4", "tall": "tiny4", "spread": "reference144"}
+PROGRAMS = {"residual": residual, "mixed": mixed, "tall": tall, "spread": residual, "several": residual}
+MACHINES = {
+    "residual": "tiny4",
+    "mixed": "tiny4",
+    "tall": "tiny4",
+    "spread": "reference144",
+    "several": "tiny4",
+}
 """On 4 cores, everything is scarce; on 144, replicas are many and far from one another."""
+SAMPLES = {"several": 2}
+"""Samples in flight, where it is not one."""
+
+
+def pipeline_of(program: str) -> str:
+    """The passes that compile the program."""
+    return f"tile-default{{machine={MACHINES[program]} samples={SAMPLES.get(program, 1)}}}"

@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import numpy as np
 from compilation import TOLERANCE, Tensors, random_inputs, run_onnxruntime, simulate
-from mutation_programs import MACHINES, PROGRAMS
+from mutation_programs import MACHINES, PROGRAMS, SAMPLES, pipeline_of
 from programs import same_programs
 from tilec.analysis.contract import Contract
 from tilec.analysis.machine import Machine
@@ -157,7 +157,7 @@ def examine(mutant: Mutant) -> Finding:
     """Runs one mutant. An AssertionError if it breaks nothing."""
     if mutant.stage == CODE_GENERATION:
         return _examine_code(mutant)
-    passes = build_pipeline(f"tile-default{{machine={MACHINES[mutant.program]}}}")
+    passes = build_pipeline(pipeline_of(mutant.program))
     (index,) = [position for position, one in enumerate(passes) if one.name == mutant.stage]
     module = before(mutant.program, mutant.stage).clone()
     guard = Guard(Mode.REPORT, lambda text: None)
@@ -280,7 +280,7 @@ def _stages(program: str) -> dict[str, tuple[ModuleOp, ModuleOp]]:
     """The module before and after each pass of the right compiler."""
     module = import_onnx(PROGRAMS[program]().SerializeToString())
     found: dict[str, tuple[ModuleOp, ModuleOp]] = {}
-    for one in build_pipeline(f"tile-default{{machine={MACHINES[program]}}}"):
+    for one in build_pipeline(pipeline_of(program)):
         start = module.clone()
         PassManager((one,), (Verifier(),)).run(make_context(), module)
         found[one.name] = start, module.clone()
@@ -299,7 +299,7 @@ def after(program: str, stage: str) -> ModuleOp:
 def survey_after(program: str, stage: str) -> Examined:
     """What the guard finds of the right pass."""
     guard = Guard(Mode.REPORT, lambda text: None)
-    (one,) = [one for one in build_pipeline(f"tile-default{{machine={MACHINES[program]}}}") if one.name == stage]
+    (one,) = [one for one in build_pipeline(pipeline_of(program)) if one.name == stage]
     PassManager((one,), (guard,)).run(make_context(), before(program, stage).clone())
     (found,) = guard.examined
     return found
@@ -318,10 +318,14 @@ def last_module(program: str) -> ModuleOp:
 
 @cache
 def reference(program: str) -> tuple[Tensors, Tensors]:
-    """Random inputs and onnxruntime's outputs."""
+    """Random inputs and onnxruntime's outputs, sample by sample."""
     model = PROGRAMS[program]()
-    inputs = random_inputs(model)
-    return inputs, run_onnxruntime(model, inputs)
+    inputs = [random_inputs(model, seed) for seed in range(SAMPLES.get(program, 1))]
+    return _joined(inputs), _joined([run_onnxruntime(model, one) for one in inputs])
+
+
+def _joined(samples: list[Tensors]) -> Tensors:
+    return {name: np.concatenate([one[name] for one in samples]) for name in samples[0]}
 
 
 def full_text(module: ModuleOp) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import mutants_convert_onnx_to_spat
 import mutants_convert_spat_to_pim
+import mutants_onnx_batch
 import mutants_onnx_simplify
 import mutants_pim_bufferize
 import mutants_pim_codegen
@@ -22,6 +23,7 @@ from mutation_run import Caught, Mutant, examine
 
 STAGES = (
     mutants_onnx_simplify.STAGE,
+    mutants_onnx_batch.STAGE,
     mutants_convert_onnx_to_spat.STAGE,
     mutants_spat_merge_graph.STAGE,
     mutants_spat_merge_trivial.STAGE,

@@ -55,7 +55,8 @@ def test_bounds_and_shares(measured: tuple[str, dict[str, Any]]) -> None:
         # was chosen takes time beside that of its own longest path, which does not see the queue of global memory.
         bound = max(program["path_ms"], program["core_ms"], program["memory_ms"])
         assert bound < program["order_ms"] < program["latency_ms"]
-        assert program["interval_bound_ms"] <= program["interval_ms"] * 1.02
+        # Samples overlap. Between two programs, the busiest core may be another.
+        assert program["interval_bound_ms"] / 2 < program["interval_ms"] < program["latency_ms"]
         assert sum(program["spent"].values()) == pytest.approx(1, abs=1e-4)
         assert 0 < program["scalar_instructions"] < program["instructions"]
         assert 0 < program["cores_used"] <= 144
@@ -128,15 +129,23 @@ def test_looped_program_computes_every_sample(resnet8: Package) -> None:
     np.testing.assert_array_equal(once["logits"], thrice["logits"])
 
 
-def test_interval_is_what_one_more_sample_takes(resnet8: Package, cache: Path) -> None:
-    """The interval that the benchmark counts in a throughput run, and the latencies of five and four rounds at once."""
+def test_interval_is_what_a_further_sample_takes(cache: Path) -> None:
+    """Of eight in flight against four; at most what it would take if every core began again after each."""
     sys.path.insert(0, str(ROOT))
     try:
-        from bench.measure import ROUNDS, interval_ms
+        from bench.measure import interval_ms
     finally:
         sys.path.remove(str(ROOT))
     machine = Machine.load("reference144")
-    times = [simulate(in_turns(resnet8.program, rounds), machine).latency_ns * 1e-6 for rounds in (1, 4, 5)]
-    counted = interval_ms(cache / "resnet8", times[0])
-    assert counted == pytest.approx(times[2] - times[1], rel=2 / ROUNDS)
-    assert counted <= times[0] * (1 + 2 / ROUNDS)
+    model = ROOT / "examples" / "mnist_resnet8.onnx"
+    (cache / "interval").mkdir()
+    interval, bound = interval_ms(model, cache / "interval")
+    times: dict[int, float] = {}
+    for samples in (1, 4, 8):
+        assert tile_compile([str(model), "-o", str(cache / f"of{samples}"), "--samples", str(samples), "-q"]) == 0
+        times[samples] = simulate(read_package(cache / f"of{samples}").program, machine).makespan_ns * 1e-6
+    assert interval == pytest.approx((times[8] - times[4]) / 4, abs=1e-6)
+    assert bound * 8 <= times[8]
+    one = read_package(cache / "of1").program
+    looped = [simulate(in_turns(one, rounds), machine).latency_ns * 1e-6 for rounds in (4, 5)]
+    assert interval < looped[1] - looped[0]

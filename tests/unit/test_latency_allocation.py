@@ -264,3 +264,37 @@ def test_the_validator_sees_too_many_arrays_replicas_and_options() -> None:
     assert validate_choices([layer], [Choice(3, 0)], 9, 4) == ["layer has 3 replicas for 2 rows"]
     assert validate_choices([layer], [Choice(0, 0)], 9, 4) == ["layer has 0 replicas for 2 rows"]
     assert validate_choices([layer], [Choice(1, 1)], 9, 4) == ["layer has option 1 of 1"]
+
+
+# Several samples
+
+
+@settings(max_examples=200, deadline=None)
+@given(layers(), st.integers(1, 12), st.integers(2, 8))
+def test_what_several_samples_get_fits(which: list[Layer], cores: int, samples: int) -> None:
+    def of_all(samples: int) -> list[Layer]:
+        return [Layer(layer.name, samples * layer.rows, layer.options) for layer in which]
+
+    try:
+        choices = allocate_for_latency(of_all(samples), cores, 4, samples)
+    except InfeasibleError:
+        with pytest.raises(InfeasibleError):
+            allocate_for_latency(of_all(1), cores, 4)
+        return
+    assert validate_choices(of_all(samples), choices, cores, 4) == []
+    assert fits(of_all(samples), choices, cores, 4)
+
+
+def test_a_replica_that_does_half_of_what_a_core_does_is_quick_enough() -> None:
+    """All work is 1600 + 20 cycles on 4 cores; the small layer's 20 are little, the large one's 400 are not."""
+    which = [Layer("large", 16, (option(),)), Layer("small", 2, (option(row=10),))]
+    assert allocate_for_latency(which, 4, 8) == [Choice(4, 0), Choice(2, 0)]
+    assert allocate_for_latency(which, 4, 8, 2) == [Choice(4, 0), Choice(1, 0)]
+
+
+def test_work_weighs_for_every_sample_unless_one_core_has_all_of_it() -> None:
+    """A replica in one part takes less work than one in four; where there is no room for others, four are quicker."""
+    ways = (option(1, 4, 1000, latency=1000), option(4, 1, 300, latency=400))
+    full = Layer("full", 1, (option(3, 4, 1),))
+    assert allocate_for_latency([Layer("layer", 8, ways), full], 4, 4, 8)[0] == Choice(1, 1)
+    assert allocate_for_latency([Layer("layer", 8, ways)], 4, 8, 8)[0].option == 0

@@ -234,6 +234,29 @@ def test_a_lead_bounds_how_far_a_batch_runs_ahead() -> None:
     assert schedule_lanes(batches, CORES).start[0][7] < 8 * 20
 
 
+def test_each_batch_may_have_a_lead_of_its_own() -> None:
+    batches = [batch(8, 10, [0]), batch(8, 10, [1]), batch(8, 100, [2], row_by_row(0, 8), row_by_row(1, 8))]
+    timeline = schedule_lanes(batches, CORES, [2, 8, 8])
+    for row in range(2, 8):
+        assert timeline.start[0][row] >= timeline.finish[2][row - 2]
+    assert timeline.start[1][7] < timeline.start[0][3]
+    assert validate_timeline(batches, timeline) == []
+
+
+def test_a_lane_outside_the_image_waits_for_its_turn() -> None:
+    """Of two images of four rows, the first lanes of a part for the row above read nothing."""
+    above = Read(0, RowWindow(4, 4, pad_top=1))
+    batches = [batch(8, 50, [0]), batch(8, 10, [1], above), batch(8, 10, [2], row_by_row(0, 4), row_by_row(1, 4))]
+    early, late = schedule_lanes(batches, CORES), schedule_lanes(batches, CORES, in_turn=True)
+    assert early.start[1][4] < early.start[1][1]
+    assert late.start[1][4] >= late.finish[1][3]
+    assert late.start[1][0] == early.start[1][0] == 0
+    assert late.makespan <= early.makespan + 10
+    assert validate_timeline(batches, late) == []
+    held = [max(one.rings()[:, 3].tolist()) for one in (residences(batches, early)[1], residences(batches, late)[1])]
+    assert held[1] < held[0]
+
+
 def test_a_lead_yields_where_all_would_wait() -> None:
     """A lane that reads four rows, of which one may be ahead."""
     batches = [batch(4, 10, [0]), batch(1, 10, [1], Read(0, RowWindow(4, 1, rows=4)))]

@@ -1,0 +1,59 @@
+"""The pass `onnx-batch`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..analysis.contract import Contract, equals, interface_of_samples, times
+from ..lowering.sample_axis import spread_samples
+
+
+def _contract(samples: int) -> Contract:
+    counted = (
+        "compute_instances",
+        "lanes_of_node",
+        "macs",
+        "element_passes",
+        "element_passes_of_node",
+        "layer_elements",
+    )
+    return Contract(
+        {
+            "interface": equals(interface_of_samples(samples), "inputs and outputs hold N samples instead of one"),
+            **{name: equals(times(name, samples), "what one sample takes, N times") for name in counted},
+        }
+    )
+
+
+@dataclass(frozen=True)
+class OnnxBatchPass(ModulePass):
+    """Makes a network of one sample one that computes N, each as before and independently of the others.
+
+    The leading axis of inputs, outputs and all that depends on inputs gets extent N instead of 1; constants are shared.
+    The program then has N samples in flight: cores work on the next while others end the one before. Refused, with the
+    node's name, is a network in which that axis is not the samples' throughout, such as one that adds up over it. Needs
+    the normal form of `onnx-simplify`, in which all that does not depend on inputs is constant.
+    """
+
+    name = "onnx-batch"
+    contract: ClassVar[Contract] = _contract(1)
+
+    samples: int = 1
+    """Samples of a program; 1 changes nothing."""
+
+    def contract_with_options(self) -> Contract:
+        """Everything so many times."""
+        return _contract(self.samples)
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise ValueError(f"samples is {self.samples}, at least 1 expected")
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.samples > 1:
+            spread_samples(op, self.samples)

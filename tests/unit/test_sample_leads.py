@@ -1,0 +1,82 @@
+"""Leads of several samples: how far ahead a batch was, whose rings are too large, and that what is found fits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from models import build
+from test_timeline import CORES, networks, readers
+from tilec.analysis.timeline import TimedBatch, schedule_lanes, validate_timeline
+from tilec.dialects.registry import make_context
+from tilec.dialects.spat import ComputeBatchOp
+from tilec.lowering import sample_leads
+from tilec.lowering.lane_cost import BatchCosts
+from tilec.lowering.lane_tasks import spread_vector_batches
+from tilec.lowering.onnx_importer import import_onnx
+from tilec.lowering.replica_placement import place_replicas
+from tilec.lowering.sample_leads import fitting_timeline
+from tilec.lowering.schedule_memory import estimated_peaks
+from tilec.lowering.target import Target, target_of
+from tilec.passes.manager import PassManager
+from tilec.passes.pipeline import build_pipeline
+
+
+@settings(max_examples=100, deadline=None)
+@given(networks())
+def test_how_far_a_batch_is_ahead(batches: list[TimedBatch]) -> None:
+    """Counted lane by lane: the rows before a lane of which one has still to be read when it starts."""
+    timeline = schedule_lanes(batches, CORES)
+    for index in range(len(batches)):
+        done = timeline.finish[index].copy()
+        for producer, row, reader, lane in readers(batches):
+            if producer == index:
+                done[row] = max(done[row], timeline.finish[reader][lane])
+        expected = 1
+        for lane, start in enumerate(timeline.start[index]):
+            unread = [row for row in range(lane) if done[row] > start]
+            expected = max(expected, lane - min(unread, default=lane))
+        found = sample_leads._ahead(timeline, index, sample_leads._reads(batches, index))  # pyright: ignore[reportPrivateUsage]
+        assert found == expected
+
+
+def test_the_largest_rings_of_overfull_cores_are_made_shorter() -> None:
+    """Of core 1, the ring of 1000 bytes gives 200, and so that of 500 is needed, too; core 0 has room."""
+    rings = np.array([[0, 0, 9, 5000, 0], [1, 0, 9, 100, 1], [1, 0, 9, 1000, 2], [1, 0, 9, 500, 3]])
+    largest = sample_leads._largest  # pyright: ignore[reportPrivateUsage]
+    assert largest(rings, np.array([0.0, 250.0])) == [2, 3]
+    assert largest(rings, np.array([0.0, 150.0])) == [2]
+    assert largest(rings, np.array([0.0, 9999.0])) == [1, 2, 3]
+    assert largest(rings, np.array([0.0, 0.0])) == []
+
+
+@pytest.mark.parametrize("share", [0.9, 0.75])
+def test_a_schedule_is_found_that_fits_less_memory(share: float) -> None:
+    """Six samples on a machine whose cores have less memory than the rows take if nothing holds them back."""
+    module = import_onnx(build("squeezenet1_0", image_size=64, num_classes=10).SerializeToString())
+    pipeline = "onnx-simplify,onnx-batch{samples=6},convert-onnx-to-spat,spat-merge-graph,spat-merge-trivial"
+    PassManager(build_pipeline(pipeline)).run(make_context(), module)
+    batches = [op for op in module.walk() if isinstance(op, ComputeBatchOp)]
+    target = target_of(module)
+    costs = BatchCosts(target)
+    spread_vector_batches(batches, costs, 6)
+    placed = place_replicas(batches, costs, 6)
+    peak = int(estimated_peaks(batches, placed.timed, placed.timeline, costs).max())
+    small = BatchCosts(with_memory(target, int(share * peak)))
+    found = fitting_timeline(batches, placed, small)
+    assert found is not None
+    assert int(estimated_peaks(batches, placed.timed, found, small).max()) <= share * peak
+    assert validate_timeline(placed.timed, found) == []
+    assert fitting_timeline(batches, placed, BatchCosts(with_memory(target, 16))) is None
+
+
+def with_memory(target: Target, local_memory_bytes: int) -> Target:
+    """The target with so much memory in each core."""
+    architecture = target.machine.architecture
+    chip = architecture.chip_config
+    memory = replace(chip.core_config.local_memory_config, memory_size=local_memory_bytes)
+    chip = replace(chip, core_config=replace(chip.core_config, local_memory_config=memory))
+    machine = replace(target.machine, architecture=replace(architecture, chip_config=chip))
+    return Target(machine, target.precision)
