@@ -32,6 +32,13 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
+_SAMPLES = 64
+"""About as many elements are compared before whole arrays are."""
+
+_LARGE = 1 << 16
+"""Elements from which on a transposed matrix is copied in strips of so many columns, a line of the cache wide:"""
+_STRIP = 16
+
 _resources: dict[str, Array] = {}
 """Arrays loaded from `.npz` files. The key is the digest of the content, so no two modules can disagree about one."""
 
@@ -53,7 +60,7 @@ class ArrayData:
         """Wraps a read-only view of ``array``; copies only what is not contiguous or not little-endian."""
         dtype = array.dtype.newbyteorder("<")
         assert dtype in DTYPE_NAMES, f"#tile.array cannot hold elements of type {array.dtype}"
-        view = np.ascontiguousarray(array, dtype).reshape(array.shape).view()
+        view = _contiguous(array, dtype).reshape(array.shape).view()
         view.flags.writeable = False
         return ArrayData(dtype, array.shape, view, None)
 
@@ -67,6 +74,12 @@ class ArrayData:
     @property
     def has_data(self) -> bool:
         return self._array is not None or _describes(_resources.get(self.digest), self.dtype, self.shape)
+
+    @property
+    def sample(self) -> bytes:
+        """Some of the bytes: where they differ, the arrays do."""
+        elements = self.array.reshape(-1)
+        return elements[:: max(1, elements.size // _SAMPLES)].tobytes()
 
     @property
     def digest(self) -> str:
@@ -87,6 +100,16 @@ class ArrayData:
 
     def __repr__(self) -> str:
         return f"ArrayData({DTYPE_NAMES[self.dtype]}{list(self.shape)}, {self.digest})"
+
+
+def _contiguous(array: Array, dtype: np.dtype[Any]) -> Array:
+    if array.ndim != 2 or not array.flags.f_contiguous or array.size < _LARGE:
+        return np.ascontiguousarray(array, dtype)
+    # A transposed matrix, in strips: element by element, each would be in another line of the cache.
+    found = np.empty(array.shape, dtype)
+    for column in range(0, array.shape[1], _STRIP):
+        found[:, column : column + _STRIP] = array[:, column : column + _STRIP]
+    return found
 
 
 def load_resources(path: Path) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...analysis.machine import Machine, Precision
 from ...analysis.slicing import Slice, direct_slices, gathered_slices
 from ...analysis.window import RowWindow
-from .feature import Feature
+from .feature import Channels, Feature
 
 Weights = NDArray[np.float32]
 
@@ -178,22 +178,36 @@ class Product:
         """Rows and columns of the weight matrix."""
         return sum(self.lengths), self.windows * self.outputs
 
-    def matrix(self, weights: Weights) -> Weights:
-        """The weight matrix for ``weights`` ``[outputs, channels, rows, columns]``: rows follow the pieces, columns the
-        windows, each with all outputs."""
+    def matrix(self, weights: Weights, first: int, last: int) -> Weights:
+        """Columns ``first`` to ``last`` of the weight matrix for ``weights`` ``[outputs, channels, rows, columns]``.
+
+        Its rows follow the pieces, its columns the windows, each with all outputs.
+        """
+        if self.windows == 1:  # large ones: without a copy of all columns
+            return self._matrix(weights[first:last])
+        return self._matrix(weights)[:, first:last]
+
+    def _matrix(self, weights: Weights) -> Weights:
         by_position = weights.transpose(2, 3, 1, 0)
-        blocks: list[Weights] = []
+        found = np.zeros((self.matrix_shape[0], self.windows, len(weights)), np.float32)
+        row = 0
         for piece, length in zip(self.pieces, self.lengths, strict=True):
             segment = self.feature.segments[piece.segment]
-            block = np.zeros((length, self.windows, self.outputs), np.float32)
             taken = 1 if self.kernel.dilation[1] > 1 else self.kernel.size[1]
-            kernel = by_position[piece.row, piece.column : piece.column + taken][:, segment.channels]
-            kernel = kernel.reshape(-1, self.outputs)
+            positions = by_position[piece.row, piece.column : piece.column + taken]
+            kernel = positions[:, _as_slice(segment.channels)]
+            size = kernel.shape[0] * kernel.shape[1]
             for window in range(self.windows):
-                first = window * self.kernel.stride[1] * segment.width
-                block[first : first + len(kernel), window] = kernel
-            blocks.append(block.reshape(length, -1))
-        return np.concatenate(blocks)
+                first = row + window * self.kernel.stride[1] * segment.width
+                found[first : first + size, window].reshape(kernel.shape)[...] = kernel
+            row += length
+        return found.reshape(len(found), -1)
+
+
+def _as_slice(channels: Channels) -> Channels | slice:
+    """The same channels as a slice if they follow one another, so that they are not copied."""
+    first = int(channels[0])
+    return slice(first, first + len(channels)) if (np.diff(channels) == 1).all() else channels
 
 
 def products(feature: Feature, kernel: Kernel, outputs: int, machine: Machine, precision: Precision) -> list[Product]:

@@ -38,15 +38,18 @@ def convolve(
     name = node_name(op) or op.name
     mapping = context.map_layer(LayerDemand(name, feature.images * kernel.output[0], tuple(options)))
     product = next(one for one in options if one.windows == mapping.windows)
-    # The first sweep only asks what layers demand; its weights are never looked at.
-    matrix = product.matrix(weights) if context.mappings is not None else np.zeros(product.matrix_shape, np.float32)
+    height, columns = product.matrix_shape
 
     segments: list[Segment] = []
     width = product.group_arrays * product.array_columns
-    for first in range(0, matrix.shape[1], width):
-        last = min(first + width, matrix.shape[1])
+    for first in range(0, columns, width):
+        last = min(first + width, columns)
+        if context.mappings is None:  # The first sweep only asks what layers demand; its weights are never looked at.
+            matrix = np.zeros((height, last - first), np.float32)
+        else:
+            matrix = product.matrix(weights, first, last)
         partials = [
-            _emit_part(context, op, product, product.slices[span.start : span.stop], matrix[:, first:last], mapping)
+            _emit_part(context, op, product, product.slices[span.start : span.stop], matrix, mapping)
             for span in split_evenly(len(product.slices), mapping.row_parts)
         ]
         value = _emit_sum(context, op, partials, mapping.replicas)

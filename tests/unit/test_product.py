@@ -66,7 +66,7 @@ def test_all_products_of_a_layer_are_its_convolution(
     image = random.standard_normal((kernel_rows, reach, channels)).astype(np.float32)
     expected = naive(image, weights, kernel)[0]
     for product in products(feature, kernel, outputs, TINY, EIGHT_BITS):
-        matrix = product.matrix(weights)
+        matrix = product.matrix(weights, 0, product.matrix_shape[1])
         assert sum(part.length for part in product.slices) == len(matrix)
         extra = product.padded_kernel.pad_right(reach)
         padded = np.concatenate((image, np.zeros((kernel_rows, extra, channels), np.float32)), axis=1)
