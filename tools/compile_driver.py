@@ -104,7 +104,7 @@ class CompileDriver:
 
             with self.timer.phase("Importer"):
                 module = import_onnx(source.source, dict(options.dims))
-            data = source.source if isinstance(source.source, bytes) else source.source.read_bytes()
+            content_hash = _hash(source.source) if isinstance(source.source, bytes) else _file_hash(source.source)
         else:
             from ..dialects.tile import load_resources
 
@@ -115,8 +115,8 @@ class CompileDriver:
             (chunk,) = source
             with self.timer.phase("Parser"):
                 module = parse_chunk(chunk, self.context)
-            data = chunk.text.encode()
-        return module, Origin(Path(source.name if isinstance(source, OnnxInput) else options.model).name, _hash(data))
+            content_hash = _hash(chunk.text.encode())
+        return module, Origin(Path(source.name if isinstance(source, OnnxInput) else options.model).name, content_hash)
 
     def _instrumentations(self) -> list[PassInstrumentation]:
         """Outermost first, as in `tile-opt`."""
@@ -152,3 +152,8 @@ def _escaped(text: str) -> str:
 
 def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def _file_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -26,6 +26,7 @@ EXIT_SIGNAL = 128
 EXIT_INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
 EXIT_BROKEN_PIPE = 141
 _ENDING_SIGNALS = ("SIGTERM", "SIGHUP")
+_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Ended(KeyboardInterrupt):
@@ -72,6 +73,12 @@ def run_tool(
         except OSError:
             _discard_stdout()
         return code
+
+
+def keep_to_one_thread() -> None:
+    """Before numpy loads: matrix products here are small, and threads would cost far more time than they save."""
+    for variable in _THREAD_VARIABLES:
+        os.environ.setdefault(variable, "1")
 
 
 def _finished(body: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
-from .session import run_tool
-
-_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+from .session import keep_to_one_thread, run_tool
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code of `tile-run` for the arguments, by default those of the command line."""
-    # Before numpy loads: matrix products here are small, and threads would cost far more time than they save.
-    for variable in _THREAD_VARIABLES:
-        os.environ.setdefault(variable, "1")
+    keep_to_one_thread()
     return run_tool("tile-run", _run, arguments)
 
 
