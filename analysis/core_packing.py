@@ -76,22 +76,34 @@ def _pack(groups: Groups, order: Ints, cores: int, arrays_per_core: int, memory_
     periods = groups.busy.shape[1]
     home = np.zeros(len(groups.arrays), np.int64)
     busy, memory = np.zeros((cores, periods)), np.zeros((cores, periods))
+    load = np.zeros(cores)  # the sum of busy, weighted
+    highest, most_scratch = 0.0, 0
     scratch, free = np.zeros(cores), np.full(cores, arrays_per_core)
-    holds = np.zeros((int(groups.batch.max(initial=-1)) + 1, cores), np.bool_)
+    others = np.ones((int(groups.batch.max(initial=-1)) + 1, cores), np.bool_)  # of each batch: cores without it
+    batches, arrays, scratches = groups.batch.tolist(), groups.arrays.tolist(), groups.scratch.tolist()
+    works, peaks = groups.busy.sum(axis=1).tolist(), groups.memory.max(axis=1, initial=0).tolist()
     for group in order.tolist():
-        mine = groups.busy[group]
-        lost = busy @ mine + LOAD_WEIGHT * busy.sum(axis=1) * mine.sum() / periods
-        held = (memory + groups.memory[group]).max(axis=1) + np.maximum(scratch, groups.scratch[group])
-        excess = np.maximum(held - memory_per_core, 0)
-        fits = free >= groups.arrays[group]
-        if not fits.any():
-            raise NoRoomError(group)
-        shared = holds[groups.batch[group]]
-        core = int(np.lexsort((lost, excess, shared, ~fits))[0])
+        mine, alone = groups.busy[group], others[batches[group]]
+        fits = free >= arrays[group]
+        choice = (fits & alone).nonzero()[0]
+        if not len(choice):
+            choice = fits.nonzero()[0]
+            if not len(choice):
+                raise NoRoomError(group)
+        most_scratch = max(most_scratch, scratches[group])
+        # Mostly there is room even if what cores hold is at its most at the same time.
+        if highest + peaks[group] + most_scratch > memory_per_core:
+            held = (memory[choice] + groups.memory[group]).max(axis=1) + np.maximum(scratch[choice], scratches[group])
+            excess = np.maximum(held - memory_per_core, 0)
+            choice = choice[excess == excess.min()]
+        lost = busy @ mine + load * works[group] / periods
+        core = int(choice[lost[choice].argmin()])
         home[group] = core
-        shared[core] = True
+        alone[core] = False
         busy[core] += mine
         memory[core] += groups.memory[group]
-        scratch[core] = max(scratch[core], groups.scratch[group])
-        free[core] -= groups.arrays[group]
+        load[core] = LOAD_WEIGHT * busy[core].sum()
+        highest = max(highest, float(memory[core].max()))
+        scratch[core] = max(scratch[core], scratches[group])
+        free[core] -= arrays[group]
     return home

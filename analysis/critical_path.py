@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import NDArray
 
 from .window import OUTSIDE, RowWindow, window_rows
@@ -67,6 +66,8 @@ class Events(NamedTuple):
     """The second core; -1 for what one core does alone."""
     cycles: Ints
     partner_cycles: Ints
+    network_cycles: Ints
+    """Of a message, from its start until the row has left the network; 0 of anything else."""
     makes: Ints
     """The row that is there afterwards, on the last of its cores; -1 for none."""
     needs: Ints
@@ -80,7 +81,7 @@ class Events(NamedTuple):
         return Events(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-_Line = tuple[int, int, int, int, int, int, int]
+_Line = tuple[int, int, int, int, int, int, int, int]
 
 
 class Span(NamedTuple):
@@ -95,8 +96,9 @@ class Span(NamedTuple):
 def core_span(events: Events, shared: bool = False) -> Span:
     """When every core executes its events in order and waits for what they need.
 
-    Events are taken by key. A row is where its event has brought it; if ``shared``, it is everywhere at once. Loops
-    over lanes and messages, of which there are few.
+    Events are taken by key. A row is where its event has brought it; if ``shared``, it is everywhere at once. A core
+    that has sent a row sends and receives no other one until that has left the network. Loops over lanes and messages,
+    of which there are few.
     """
     if not len(events.key):
         return Span(0, 0)
@@ -106,12 +108,13 @@ def core_span(events: Events, shared: bool = False) -> Span:
     needed = cast("list[int]", (events.needs + np.repeat(events.core, events.need_counts) * places).tolist())
     first = np.cumsum(events.need_counts) - events.need_counts
     order = np.argsort(events.key, kind="stable")
-    columns = (first, events.need_counts, events.core, events.partner, events.cycles, events.partner_cycles, made)
+    columns = (first, events.need_counts, *events[1:6], made)
     lines = zip(*(column[order].tolist() for column in columns), strict=True)
     free: list[int] = [0] * (max(int(events.core.max()), int(events.partner.max())) + 1)
+    through = free.copy()
     there: dict[int, int] = {}
     unready = 0
-    for at, count, core, partner, cycles, partner_cycles, row in cast("Iterable[_Line]", lines):
+    for at, count, core, partner, cycles, partner_cycles, network_cycles, row in cast("Iterable[_Line]", lines):
         start = free[core]
         for need in needed[at : at + count]:
             ready = there.get(need, -1)
@@ -121,6 +124,9 @@ def core_span(events: Events, shared: bool = False) -> Span:
                 unready += 1
         if partner >= 0:
             start = max(start, free[partner])
+            if network_cycles:
+                start = max(start, through[core], through[partner])
+                through[core] = start + network_cycles
             free[partner] = start + partner_cycles
         free[core] = start + cycles
         if row >= 0:
@@ -139,23 +145,95 @@ class Pieces(NamedTuple):
     is_last: NDArray[np.bool_]
 
 
-def cut_lanes(core: Ints, step: Ints, span: npt.ArrayLike, cycles: npt.ArrayLike, at: Ints) -> Pieces:
-    """Cuts lanes of ``cycles`` that extend over ``span`` steps behind every step of ``at`` on their core.
+class LaneTimes(NamedTuple):
+    """n lanes with their time on their cores."""
 
-    Both are of each lane, or of all. ``at`` holds `core * PLACES + step` of the messages, sorted, each once.
+    core: Ints
+    step: Ints
+    span: Ints
+    """Steps that each extends over."""
+    cycles: Ints
+    """Of each lane's own work."""
+    resumes: Ints
+    """[m, 3] lane, cycles that are done, and steps since its first, where it goes on after an interruption; sorted. A
+    lane without any spends its cycles evenly."""
+
+
+class Boundaries(NamedTuple):
+    """Where the instructions of lanes begin and end."""
+
+    body: Ints
+    """[lanes] which body each lane executes."""
+    at: Ints
+    """Of all bodies, sorted: `body * PLACES + cycle`."""
+
+    @staticmethod
+    def of(body: Ints, cycles: Sequence[Ints]) -> Boundaries:
+        """With the cycles of each body, from 0 to its end, sorted."""
+        places = [of + index * PLACES for index, of in enumerate(cycles)]
+        return Boundaries(body, np.concatenate([np.zeros(0, np.int64), *places]))
+
+    def after(self, lane: Ints, cycle: Ints) -> Ints:
+        """From ``cycle`` of each lane on, when it is between two instructions."""
+        if not len(self.at):
+            return cycle
+        begin = self.body[lane] * PLACES
+        found = self.at[np.minimum(np.searchsorted(self.at, begin + cycle), len(self.at) - 1)] - begin
+        return np.where((found >= cycle) & (found < PLACES), found, cycle)
+
+
+def cut_lanes(lanes: LaneTimes, at: Ints, boundaries: Boundaries) -> Pieces:
+    """Cuts lanes where they go on after an interruption, and behind every step of ``at`` on their core.
+
+    ``at`` holds `core * PLACES + step` of messages, sorted, each once. A cut amid an instruction comes when that has
+    ended.
     """
-    span, cycles = (np.broadcast_to(np.asarray(of, np.int64), core.shape) for of in (span, cycles))
-    begin = core * PLACES + step
+    begin = lanes.core * PLACES + lanes.step
+    resumed, done, offset = lanes.resumes.T
+    every, zeros = np.arange(len(begin)), np.zeros(len(begin), np.int64)
+    known = _sorted_lines(np.concatenate((every, resumed)), np.concatenate((zeros, offset)), np.append(zeros, done))
+
     low = np.searchsorted(at, begin, side="left")
-    cuts = np.searchsorted(at, begin + span - 1, side="left") - low
-    lane = np.repeat(np.arange(len(core)), cuts + 1)
-    position = np.arange(len(lane)) - np.repeat(np.cumsum(cuts + 1) - cuts - 1, cuts + 1)
-    is_first, is_last = position == 0, position == cuts[lane]
-    padded = np.append(at, 0)
-    start = np.where(is_first, 0, padded[low[lane] + position - 1] - begin[lane] + 1)
-    span, cycles = span[lane], cycles[lane]
-    end = np.where(is_last, span, padded[np.minimum(low[lane] + position, len(at))] - begin[lane] + 1)
-    return Pieces(lane, step[lane] + start, cycles * end // span - cycles * start // span, is_first, is_last)
+    cuts = np.searchsorted(at, begin + lanes.span - 1, side="left") - low
+    lane = np.repeat(every, cuts)
+    place = np.arange(len(lane)) - np.repeat(np.cumsum(cuts) - cuts, cuts) + low[lane]
+    behind = at[place] - begin[lane] + 1
+    line = np.searchsorted(known.lane * PLACES + known.offset, lane * PLACES + behind, side="right") - 1
+    interrupted = np.bincount(resumed, minlength=len(begin)) > 0
+    exact = np.minimum(known.done[line] + behind - known.offset[line], _following(known, lanes.cycles)[line])
+    even = lanes.cycles[lane] * behind // np.maximum(lanes.span[lane], 1)
+    found = _sorted_lines(
+        np.concatenate((known.lane, lane)),
+        np.concatenate((known.offset, behind)),
+        np.concatenate((known.done, boundaries.after(lane, np.where(interrupted[lane], exact, even)))),
+    )
+    is_first = np.diff(found.lane, prepend=-1) != 0
+    return Pieces(
+        found.lane,
+        lanes.step[found.lane] + found.offset,
+        _following(found, lanes.cycles) - found.done,
+        is_first,
+        np.append(is_first[1:], True),
+    )
+
+
+class _Lines(NamedTuple):
+    """Moments of lanes: steps since the first one, and cycles that are done."""
+
+    lane: Ints
+    offset: Ints
+    done: Ints
+
+
+def _sorted_lines(lane: Ints, offset: Ints, done: Ints) -> _Lines:
+    order = np.lexsort((done, offset, lane))
+    return _Lines(lane[order], offset[order], done[order])
+
+
+def _following(lines: _Lines, cycles: Ints) -> Ints:
+    """The cycles that are done at the next moment of the same lane; all of them at the last."""
+    ends = np.append(np.diff(lines.lane) != 0, True)[: len(lines.lane)]
+    return np.where(ends, cycles[lines.lane], np.roll(lines.done, -1))
 
 
 PLACES = 1 << 40

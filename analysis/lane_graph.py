@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .lane_rank import RankedBatch, urgency_order
-from .window import OUTSIDE
+from .window import OUTSIDE, window_rows
 
 Ints = NDArray[np.int64]
 
@@ -32,8 +32,9 @@ class LaneGraph:
     """[k] rows that are read, and"""
     reader: Ints
     """[k] the lanes that read them, each pair once."""
-    loads: dict[int, list[tuple[int, int, int]]]
-    """For lanes that read the network's inputs: which input of the batch, whose source, and which row."""
+    loads: Ints
+    """[l, 3] the rows of the network's inputs that are read, by lane: the lane, which input of its batch, and a number
+    that each row has."""
 
     def read_counts(self) -> Ints:
         """[n] rows that each lane reads."""
@@ -49,36 +50,44 @@ def lane_graph(batches: Sequence[RankedBatch]) -> LaneGraph:
     counts = np.array([one.batch.lanes for one in batches], np.int64)
     first = np.concatenate(([0], np.cumsum(counts)))
     place = np.concatenate([np.zeros(0, np.int64), *urgency_order(batches)])
-    pairs = [np.zeros((0, 2), np.int64)]
-    loads: dict[int, list[tuple[int, int, int]]] = {}
+    lanes = int(first[-1])
+    pairs = [np.zeros(0, np.int64)]
+    loads = [np.zeros((0, 4), np.int64)]
     for index, one in enumerate(batches):
         for number, read in enumerate(one.batch.reads):
-            rows = read.window.rows_of(np.arange(one.batch.lanes))
+            rows = window_rows(read.window, one.batch.lanes)
             lane, column = np.nonzero(rows != OUTSIDE)
-            lines = np.stack((rows[lane, column], lane + first[index]), axis=1)
+            row, reader = rows[lane, column], lane + first[index]
             if read.producer is not None:
-                pairs.append(lines + np.array([first[read.producer], 0]))
-                continue
-            for row, reader in lines.tolist():
-                loads.setdefault(reader, []).append((number, read.source, row))
-    row, reader = np.unique(np.concatenate(pairs), axis=0).T
-    return LaneGraph(first, np.repeat(np.arange(len(batches)), counts), place, row, reader, loads)
+                pairs.append((row + first[read.producer]) * lanes + reader)
+            else:
+                same = np.ones_like(row)
+                loads.append(np.stack((reader, number * same, read.source * same, row), axis=1))
+    row, reader = np.divmod(np.unique(np.concatenate(pairs)), max(lanes, 1))
+    return LaneGraph(first, np.repeat(np.arange(len(batches)), counts), place, row, reader, _numbered(loads))
+
+
+def _numbered(loads: Sequence[Ints]) -> Ints:
+    """By lane; what was source and row becomes a number."""
+    lines = np.concatenate(loads)
+    lane, number, source, row = lines[np.argsort(lines[:, 0], kind="stable")].T
+    return np.stack((lane, number, np.unique(source * (row.max(initial=0) + 1) + row, return_inverse=True)[1]), axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class RowUses:
     """The uses of rows on cores: m of them, by row, then core."""
 
-    first: list[int]
+    first: Ints
     """[n + 1] the first use of each row."""
     core: Ints
     """[m] where the row is read."""
     row: Ints
     """[m]"""
-    start: list[int]
+    start: Ints
     """[m + 1] the first of each use's readers in"""
-    readers: list[int]
-    """lanes that read the row there."""
+    readers: Ints
+    """lanes that read the row there, most urgent first."""
 
 
 def row_uses(graph: LaneGraph, core: Ints) -> RowUses:
@@ -90,4 +99,4 @@ def row_uses(graph: LaneGraph, core: Ints) -> RowUses:
     begins[1:] = (row[1:] != row[:-1]) | (at[1:] != at[:-1])
     start = np.flatnonzero(begins)
     first = np.searchsorted(row[start], np.arange(len(core) + 1))
-    return RowUses(first.tolist(), at[start], row[start], [*start.tolist(), len(row)], lanes.tolist())
+    return RowUses(first, at[start], row[start], np.append(start, len(row)), lanes)

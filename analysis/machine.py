@@ -239,6 +239,10 @@ class Machine:
         latency = self.latency_ns[np.asarray(source), np.asarray(target)]
         return np.asarray(np.trunc(flits * latency), np.int64)
 
+    def flight_cycles(self, source: Amount, target: Amount, size_bytes: Amount) -> I64:
+        """The same in cycles, of which the last one may not be taken in full."""
+        return _ceil_div(self._flight_ps(source, target, size_bytes), int(_ps(self.period_ns)))
+
     def local_read_ns(self, size_bytes: Amount) -> F64:
         """Time in which a core reads so much of its own memory."""
         return self._local_read_ps(size_bytes) / 1000

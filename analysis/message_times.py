@@ -1,7 +1,4 @@
-"""When the row of a lane is sent to each core that reads it: as soon as it is computed, to one core after the other.
-
-That is what the timeline counts on. A core that would be overfull with rows that come early is the schedule's to avoid.
-"""
+"""When the row of a lane is sent to each core that reads it, and how long it is there."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .timeline import TimedBatch, Timeline, TransferCosts
-from .window import OUTSIDE
+from .lane_graph import LaneGraph, row_uses
+from .timeline import Timeline, TransferCosts
 
 Ints = NDArray[np.int64]
 
@@ -49,37 +46,55 @@ def row_reads(tables: Ints) -> RowReads:
     )
 
 
-def message_steps(reads: RowReads, home: Ints, ready: Ints, costs: TransferCosts) -> Ints:
+def message_steps(reads: RowReads, home: Ints, ready: Ints, costs: TransferCosts, planned: Ints) -> Ints:
     """The step of the message for each line of ``reads``, all of other cores than the row's ``home`` [n].
 
-    ``ready`` [n] is the last step of the lane that computes the row. A row that goes to several cores is sent to one
-    after the other. Every step is at least ``ready`` and less than the first read, if there is room for that.
+    ``planned`` [m, 3] has a row, a core and the step of their message in each line. ``ready`` [n] is the last step of
+    the lane that computes the row: what is not planned for between then and the first read is sent as soon as the row
+    is computed, to one core after the other, if there is room for that before the first read.
     """
     earliest = ready + _queued(reads.row, costs.send[home, reads.core] + costs.flight[home, reads.core])
-    return np.maximum(np.minimum(earliest, reads.first - 1), ready)
+    eager = np.maximum(np.minimum(earliest, reads.first - 1), ready)
+    step = _planned_steps(reads, planned)
+    return np.where((step >= ready) & (step < reads.first), step, eager)
+
+
+def _planned_steps(reads: RowReads, planned: Ints) -> Ints:
+    """The step that is planned for each line, or -1."""
+    if not len(planned):
+        return np.full(len(reads.row), -1)
+    row, core, step = planned[np.lexsort((planned[:, 1], planned[:, 0]))].T
+    cores = int(max(core.max(), reads.core.max(initial=0))) + 1
+    known, wanted = row * cores + core, reads.row * cores + reads.core
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(known[at] == wanted, step[at], -1)
 
 
 @dataclass(frozen=True, eq=False)
 class Residence:
-    """n instances of rows of one batch: where each is and from which step to which."""
+    """n instances of rows: of which batch, where each is, and from which step to which."""
 
+    batch: Ints
     core: Ints
     first: Ints
     last: Ints
 
     def rings(self) -> Ints:
-        """Lines [m, 4] of a core, its first step with a row, its last one, and the rows that it holds at most."""
+        """Lines [m, 5] of a batch, a core, its first step with a row, its last one, and the rows that it holds at
+        most; by batch, then core."""
         if not len(self.core):
-            return np.zeros((0, 4), np.int64)
-        order = np.lexsort((self.first, self.core))
-        core, first, last = self.core[order], self.first[order], self.last[order]
-        begins = np.flatnonzero(np.diff(core, prepend=-1))
+            return np.zeros((0, 5), np.int64)
+        ring = self.batch * (int(self.core.max()) + 1) + self.core
+        order = np.lexsort((self.first, ring))
+        ring, first, last = ring[order], self.first[order], self.last[order]
+        begins = np.flatnonzero(np.diff(ring, prepend=-1))
         # Of the rows that have come by the end of row i, all but the i that came before it are held with it.
         behind = int(last.max()) + 1
-        held = np.searchsorted(core * behind + first, core * behind + last, side="right") - np.arange(len(core))
+        held = np.searchsorted(ring * behind + first, ring * behind + last, side="right") - np.arange(len(ring))
         return np.stack(
             (
-                core[begins],
+                self.batch[order[begins]],
+                self.core[order[begins]],
                 first[begins],
                 np.maximum.reduceat(last, begins),
                 np.maximum.reduceat(held, begins),
@@ -88,34 +103,25 @@ class Residence:
         )
 
 
-def residences(timed: list[TimedBatch], timeline: Timeline) -> list[Residence]:
-    """For each batch, the instances of its rows on all cores that hold them."""
-    tables: list[list[Ints]] = [[np.zeros((0, 4), np.int64)] for _ in timed]
-    for index, one in enumerate(timed):
-        for read in one.batch.reads:
-            if read.producer is not None:
-                rows = read.window.rows_of(np.arange(one.batch.lanes))
-                start, finish = timeline.start[index], timeline.finish[index]
-                lanes = (one.cores, start, finish - 1)
-                inside = rows != OUTSIDE
-                columns = [rows, *(np.broadcast_to(lane[:, None], rows.shape) for lane in lanes)]
-                tables[read.producer].append(np.stack([column[inside] for column in columns], axis=1))
-    return [
-        _residence(one, start, finish, row_reads(np.concatenate(table)))
-        for one, start, finish, table in zip(timed, timeline.start, timeline.finish, tables, strict=True)
-    ]
-
-
-def _residence(one: TimedBatch, start: Ints, finish: Ints, reads: RowReads) -> Residence:
-    ready = finish - 1
-    remote = reads.core != one.cores[reads.row]
-    far = reads.where(remote)
-    sent = message_steps(far, one.cores[far.row], ready[far.row], one.transfer)
-    until = ready.copy()
-    np.maximum.at(until, reads.row[~remote], reads.last[~remote])
-    np.maximum.at(until, far.row, sent)
+def residences(graph: LaneGraph, core: Ints, timeline: Timeline) -> Residence:
+    """The instances of all rows on all cores that hold them, when each lane is on its ``core`` [n]."""
+    uses = row_uses(graph, core)
+    start, until = np.concatenate(timeline.start), np.concatenate(timeline.finish) - 1
+    last = np.maximum.reduceat(until[uses.readers], uses.start[:-1]) if len(uses.row) else until[:0]
+    local = uses.core == core[uses.row]
+    here, row, far = uses.row[local], uses.row[~local], uses.core[~local]
+    sent_row, receiver, sent = np.concatenate(timeline.messages).T
+    sent_row = sent_row + np.repeat(graph.first[:-1], [len(one) for one in timeline.messages])
+    assert np.array_equal(sent_row, row), "rows are sent that nobody reads, or the reverse"
+    assert np.array_equal(receiver, far), "rows are sent to cores that do not read them"
+    held = until.copy()
+    np.maximum.at(held, here, last[local])
+    np.maximum.at(held, row, sent)
     return Residence(
-        np.concatenate((one.cores, far.core)), np.concatenate((start, sent)), np.concatenate((until, far.last))
+        np.concatenate((graph.batch_of, graph.batch_of[row])),
+        np.concatenate((core, far)),
+        np.concatenate((start, sent)),
+        np.concatenate((held, last[~local])),
     )
 
 

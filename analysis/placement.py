@@ -116,18 +116,20 @@ def _improve(busy: Ints, traffic: Ints, hops: Ints, place: Ints) -> Ints:
     number = np.full(places, -1, dtype=np.int64)
     number[busy] = np.arange(count)
     # [busy core, place] what a core's traffic costs there. Exact below 2**53, and far faster than integers.
-    product = (traffic.astype(np.float64) @ hops[place[busy]]).astype(np.int64)
-    now = product[np.arange(count), place[busy]]
+    cores, twice = np.arange(count), 2 * traffic
+    at = place[busy]
+    product = (traffic.astype(np.float64) @ hops[at]).astype(np.int64)
+    now = product[cores, at]
     core, unchanged = 0, 0
     while count and unchanged < places:
-        mine = int(number[core])
-        savings = now - product[:, place[core]]
+        mine, here = int(number[core]), int(place[core])
+        savings = now - product[:, here]
         if mine < 0:
             best = int(savings.argmax())
             saving, other = int(savings[best]), int(busy[best])
         else:
-            all_savings = now[mine] - product[mine, place]
-            all_savings[busy] += savings - 2 * traffic[mine] * hops[place[core], place[busy]]
+            all_savings = now[mine] - product[mine][place]
+            all_savings[busy] += savings - twice[mine] * hops[here][at]
             other = int(all_savings.argmax())
             saving = int(all_savings[other])
         if saving > 0:
@@ -135,10 +137,11 @@ def _improve(busy: Ints, traffic: Ints, hops: Ints, place: Ints) -> Ints:
             for moved, sign in ((mine, 1), (int(number[other]), -1)):
                 if moved >= 0:
                     change += sign * traffic[moved]
-            partners = np.flatnonzero(change)
-            product[partners] += np.multiply.outer(change[partners], hops[place[other]] - hops[place[core]])
-            place[[core, other]] = place[[other, core]]
-            now = product[np.arange(count), place[busy]]
+            partners = change.nonzero()[0]
+            product[partners] += np.multiply.outer(change[partners], hops[place[other]] - hops[here])
+            place[core], place[other] = place[other], here
+            at = place[busy]
+            now = product[cores, at]
             unchanged = 0
         else:
             unchanged += 1

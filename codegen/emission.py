@@ -20,6 +20,7 @@ from ..dialects.location import node_name
 from ..dialects.tile import ArrayAttr
 from ..lowering.event_order import PROLOGUE, Phase, event_key
 from ..lowering.instruction_chains import chains_of
+from ..lowering.instruction_steps import instruction_steps
 from ..lowering.lane_cost import issue_cycles
 from ..lowering.row_instances import producer_of
 from ..lowering.target import Target, target_of
@@ -146,8 +147,8 @@ def _batch(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[obj
         cycles += costs * chain[0].count
     spent = np.array(cycles, np.int64)
     total = int(spent.sum())
-    begin = np.cumsum(spent) - spent
-    step = op.steps.array.astype(np.int64)[:, None] + begin * op.lane_spans[:, None] // max(total, 1)
+    begin = np.concatenate(([0], np.cumsum(spent)))
+    step = instruction_steps(op.steps.array.astype(np.int64), op.lane_spans, op.lane_resumes, begin)
     found.path.add(cores[:, None], event_key(step, Phase.COMPUTE), spent)
     found.spend(cores, np.full(lanes, total), len(spent), scalars)
     found.places.update((name, core) for core in np.unique(cores).tolist() for name in names.values())

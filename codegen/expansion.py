@@ -14,6 +14,7 @@ from ..dialects.spat import WindowAttr
 from ..dialects.tile import ArrayAttr
 from ..lowering.event_order import PROLOGUE, Phase, event_key
 from ..lowering.instruction_chains import chains_of
+from ..lowering.instruction_steps import instruction_steps
 from ..lowering.lane_cost import issue_cycles
 from ..lowering.row_instances import producer_of
 from ..lowering.target import Target
@@ -154,17 +155,18 @@ class _Expansion:
     def _batch(self, op: pim.CoreBatchOp) -> None:
         buffers = self._buffers(op)
         chains = chains_of(op.block)
-        total = sum(issue_cycles(issue, self._target) for chain in chains for issue in chain)
-        place = begin = 0
+        cycles = [
+            np.tile([issue_cycles(issue, self._target) // issue.count for issue in chain], chain[0].count)
+            for chain in chains
+        ]
+        begin = np.cumsum(np.concatenate([np.zeros(1, np.int64), *cycles]))
+        steps = instruction_steps(op.steps.array.astype(np.int64), op.lane_spans, op.lane_resumes, begin)
+        first = 0
         for chain in chains:
-            repeat = np.arange(chain[0].count)
-            costs = [issue_cycles(issue, self._target) // issue.count for issue in chain]
             for turn, issue in enumerate(chain):
-                cycle = begin + sum(costs[:turn]) + repeat * sum(costs)
-                step = op.steps.array[:, None] + cycle * op.lane_spans[:, None] // max(total, 1)
-                self._issue(op, issue, buffers, step, place + turn + repeat * len(chain))
-            place += len(repeat) * len(chain)
-            begin += len(repeat) * sum(costs)
+                place = first + turn + np.arange(issue.count) * len(chain)
+                self._issue(op, issue, buffers, steps[:, place], place)
+            first += chain[0].count * len(chain)
 
     def _issue(self, op: pim.CoreBatchOp, issue: IssueOp, buffers: dict[SSAValue, I64], step: I64, place: I64) -> None:
         core = op.lane_cores[:, None]

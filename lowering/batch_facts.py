@@ -32,6 +32,9 @@ class BatchFacts:
         self.shapes = [shape_of(result) for result in op.results]
         self.spans: Ints = op.lane_spans
         """Steps that each lane extends over."""
+        resumes = op.lane_resumes
+        self.resumes: Ints = np.zeros((0, 3), np.int64) if resumes is None else resumes
+        """[n, 3] lane, cycles that are done, and steps since its first, where it goes on after an interruption."""
         self.cores: Ints | None = None
         """Of each lane; None if it is not scheduled."""
         self.steps: Ints | None = None

@@ -74,6 +74,8 @@ class Batch:
         self.steps = facts.steps
         self.lane_spans = facts.spans
         """Steps that each lane extends over."""
+        self.lane_resumes = facts.resumes
+        """[n, 3] lane, cycles that are done, and steps since its first, where it goes on after an interruption."""
         self.cost = cost
         self.by_node = by_node
         """Elements of products, and of sums of products of slices, of one lane, by the nodes of these ops."""
@@ -101,9 +103,10 @@ class Batch:
         return self._facts.core_set if self.cores is self._facts.cores else set(self.lane_cores.tolist())
 
     def rescheduled(self, cores: Ints, steps: Ints, spans: Ints) -> Batch:
-        """The batch on other cores, at other times."""
+        """The batch on other cores, at other times, its lanes without interruptions."""
         other = copy(self)
         other.cores, other.steps, other.lane_spans = cores, steps, spans
+        other.lane_resumes = np.zeros((0, 3), np.int64)
         return other
 
 

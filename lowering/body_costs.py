@@ -18,6 +18,7 @@ from ..codegen.isa import VECTOR_OPS, Op
 from ..dialects import pim
 from ..dialects.spat import VAddOp, ViewOp, VMMOp, YieldOp
 from .body_content import BodyContent, TileOp
+from .instruction_chains import CycleChains, cycle_chains
 from .lane_cost import OPCODES, instruction_cycles
 from .spat_to_pim.selector import select
 from .target import Target
@@ -39,6 +40,8 @@ class BodyCost(NamedTuple):
     fills: int = 0
     cycles: int | None = None
     """Unknown without a machine."""
+    chains: CycleChains = ()
+    """What these cycles are spent on, one after another."""
     product_elements: Amounts = ()
     """Of results of matrix products."""
     weights: int = 0
@@ -61,11 +64,22 @@ class _Counter:
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, int, int], int] = {}
+        self._issues: list[tuple[bool, int, str, int, int]] = []
 
-    def add(self, instruction: str, count: int, size: int, written: int) -> None:
+    def add(self, instruction: str, count: int, size: int, written: int, chained: bool) -> None:
         """``count`` times an instruction on ``size`` elements that writes ``written``."""
         key = instruction, size, written
         self._counts[key] = self._counts.get(key, 0) + count
+        self._issues.append((chained, count, *key))
+
+    def chains(self, target: Target | None) -> CycleChains:
+        """All instructions in order; nothing without a machine."""
+        if target is None:
+            return ()
+        return cycle_chains(
+            (chained, count, instruction_cycles(instruction, size, written, target))
+            for chained, count, instruction, size, written in self._issues
+        )
 
     def numbers(self, target: Target | None) -> tuple[int, int, int, int, int, int | None]:
         """The first fields of a :class:`BodyCost`."""
@@ -96,11 +110,12 @@ def tile_cost(content: BodyContent, target: Target | None) -> BodyCost:
     selection = select(content)
     counter = _Counter()
     for issue in selection.issues:
-        counter.add(issue.instruction, issue.repeat, issue.length, selection.written_size(issue))
+        counter.add(issue.instruction, issue.repeat, issue.length, selection.written_size(issue), issue.chained)
     shapes = [*content.arguments, *(shape for op in content.ops for shape in op.shapes)]
     products = [(position, op) for position, op in enumerate(content.ops) if op.name == VMMOp.name]
     return BodyCost(
         *counter.numbers(target),
+        chains=counter.chains(target),
         product_elements=tuple((position, math.prod(op.shapes[0])) for position, op in products),
         weights=sum(shapes[op.operands[0]][1] * shapes[op.operands[1]][1] for _, op in products),
         matrices=frozenset(op.operands[1] - content.inputs for _, op in products),
@@ -187,12 +202,13 @@ def instruction_cost(ops: Sequence[Operation], on_tensors: bool, target: Target 
         written = size
         if instruction in ("mvmul", "vvdmul"):
             written = op.written_size
-        counter.add(instruction, count, size, written)
+        counter.add(instruction, count, size, written, "chained" in properties)
         if instruction == "mvmul":
             products.append((position, count * written))
             weights += size * written
     return BodyCost(
         *counter.numbers(target),
+        chains=counter.chains(target),
         product_elements=tuple(products),
         weights=weights,
         recomputed=_repeated_issues(ops) if on_tensors else 0,

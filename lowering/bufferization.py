@@ -167,6 +167,7 @@ class _Rewrite:
             cores=op.cores,
             steps=op.steps,
             spans=op.spans,
+            resumes=op.resumes,
             inputs=inputs,
             windows=op.windows.data,
             constants=constants,

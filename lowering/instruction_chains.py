@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
 from xdsl.ir import Block
 
 from ..dialects.pim import IssueOp
+
+CycleChains = tuple[tuple[tuple[int, ...], int], ...]
+"""Of a lane's instructions in order: the cycles of those that run in turns, and how often they do."""
 
 
 def chains_of(block: Block) -> list[list[IssueOp]]:
@@ -18,3 +25,20 @@ def chains_of(block: Block) -> list[list[IssueOp]]:
             else:
                 chains.append([issue])
     return chains
+
+
+def cycle_chains(issues: Iterable[tuple[bool, int, int]]) -> CycleChains:
+    """The chains of instructions, of which each is told whether it is chained, how often it repeats and its cycles."""
+    found: list[tuple[list[int], int]] = []
+    for chained, repeat, cycles in issues:
+        if chained and found and found[-1][1] == repeat:
+            found[-1][0].append(cycles)
+        else:
+            found.append(([cycles], repeat))
+    return tuple([(tuple(cycles), repeat) for cycles, repeat in found])
+
+
+def boundaries(chains: CycleChains) -> NDArray[np.int64]:
+    """[k + 1] the cycles at which each of a lane's k instructions begins, and at which the last one ends."""
+    cycles = [np.tile(np.array(costs, np.int64), repeat) for costs, repeat in chains]
+    return np.cumsum(np.concatenate([np.zeros(1, np.int64), *cycles]))

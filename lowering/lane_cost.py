@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..analysis.timeline import Load
 from ..codegen.isa import Op
 from ..dialects.pim import IssueOp
 from ..dialects.spat import BatchOp, VMMOp, shape_of
 from .body_content import body_content
+from .instruction_chains import boundaries, cycle_chains
 from .spat_to_pim.selection import Selection
 from .spat_to_pim.selector import select
 from .target import Target
+from .transfer_costs import load_costs
 
 OPCODES = {op.name.lower(): op for op in Op}
 """The opcode of each instruction by its name in a `pim.issue`."""
@@ -55,6 +58,21 @@ def selection_cycles(selection: Selection, target: Target) -> int:
     )
 
 
+def instruction_begins(selection: Selection, target: Target) -> tuple[int, ...]:
+    """At which cycle each of a lane's instructions begins; 0 alone if it has none."""
+    found: list[int] = boundaries(
+        cycle_chains(
+            (
+                issue.chained,
+                issue.repeat,
+                instruction_cycles(issue.instruction, issue.length, selection.written_size(issue), target),
+            )
+            for issue in selection.issues
+        )
+    ).tolist()
+    return tuple(found[:-1] or found)
+
+
 def lane_cycles(batch: BatchOp, target: Target) -> int:
     """Cycles of one lane, without its communication."""
     return selection_cycles(select(body_content(batch)), target)
@@ -81,8 +99,10 @@ class BatchCost:
     """Of the temporary tiles of a lane: the most that live at one of its instructions."""
     constant_bytes: int
     """Of the constants of a replica."""
-    constant_load_cycles: int
-    """Of loading them."""
+    constant_loads: tuple[Load, ...]
+    """Of loading each, and of repeating it until it is whole."""
+    begins: tuple[int, ...] = (0,)
+    """At which of a lane's cycles its instructions begin."""
 
 
 class BatchCosts:
@@ -106,11 +126,26 @@ class BatchCosts:
             batch_arrays(batch, target),
             target.element_bytes * selection.scratch_elements,
             target.element_bytes * (_elements(constants) + _elements(stacks)),
-            sum(
-                int(target.machine.load_cycles(0, size * target.element_bytes))
-                for size in [*(held.channels for held in selection.constants), *map(math.prod, stacks)]
+            tuple(
+                load
+                for columns, channels in [
+                    *((held.columns, held.channels) for held in selection.constants),
+                    *((1, math.prod(stack)) for stack in stacks),
+                ]
+                for load in _constant_loads(columns, channels, target)
             ),
+            instruction_begins(selection, target),
         )
+
+
+def _constant_loads(columns: int, channels: int, target: Target) -> Iterator[Load]:
+    """A column of constants is loaded, then repeated, twice as much each time."""
+    size, total = channels * target.element_bytes, columns * channels * target.element_bytes
+    yield load_costs(target.machine, size)
+    while size < total:
+        part = min(size, total - size)
+        yield Load(int(target.machine.copy_cycles(part)), 0)
+        size += part
 
 
 def _elements(shapes: Sequence[Sequence[int]]) -> int:

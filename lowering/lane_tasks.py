@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from ..analysis.latency_allocation import ENOUGH
-from ..analysis.timeline import TimedBatch
+from ..analysis.timeline import TimedBatch, TransferCosts
 from ..analysis.wavefront import LaneBatch, Read
 from ..dialects.spat import BatchOp, ComputeBatchOp
 from .lane_cost import BatchCosts
@@ -46,10 +47,21 @@ def timed_batches(
             batch.replica_count,
             costs.of(batch).cycles,
             model.of(batch.outs[0]),
-            tuple(model.load_cycles(value) for value in batch.inputs),
-            costs.of(batch).constant_load_cycles,
+            tuple(model.load(value) for value in batch.inputs),
+            costs.of(batch).constant_loads,
+            costs.of(batch).begins,
         )
         for batch, lanes, replica_cores in zip(batches, lane_batches(batches), cores, strict=True)
+    ]
+
+
+def moved_batches(
+    timed: Sequence[TimedBatch], cores: Sequence[Ints], transfers: Sequence[TransferCosts]
+) -> list[TimedBatch]:
+    """The same batches with their replicas on other cores, between which rows take what ``transfers`` says."""
+    return [
+        replace(one, cores=replica_cores[np.arange(one.batch.lanes) % one.replicas], transfer=transfer)
+        for one, replica_cores, transfer in zip(timed, cores, transfers, strict=True)
     ]
 
 

@@ -4,8 +4,8 @@ What is planned together on a core:
 
 * a *ring* for each distributed tensor that has rows there: slots that rows take in the order in which they come, as
   many as rows are ever held at once. Zero columns beside the rows are written once, before the first row comes;
-* a *frame* for the temporary tiles of each batch, which share it by their lifetimes within the body. Batches that
-  alternate on the core share one place for their frames;
+* a *frame* for the temporary tiles of each batch, which share it by their lifetimes within the body. Batches of which
+  no lane interrupts one of the other share one place for their frames;
 * constants, from their first use to the last;
 * one row of zeros, if any window reaches beyond its image.
 """
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +27,7 @@ from ..dialects.location import node_name
 from ..dialects.tile import ArrayAttr
 from ..support.diagnostics import TileError
 from .event_order import PROLOGUE, Phase, event_key
+from .frame_sharing import Frame, interrupting, share_places
 from .instruction_chains import chains_of
 from .row_instances import Instances, row_instances
 from .target import Target, target_of
@@ -35,9 +35,6 @@ from .target import Target, target_of
 Ints = NDArray[np.int64]
 
 UNLIMITED = 1 << 40
-
-_Frame: TypeAlias = "tuple[int, int, int, pim.CoreBatchOp]"
-"""First and last key, bytes, and the batch."""
 
 
 def plan_module(module: ModuleOp) -> int:
@@ -137,16 +134,24 @@ class _Planner:
             self._frames[batch] = allocs, plan_memory(Buffers.build(sizes, first, last, self._bytes), UNLIMITED)
 
     def _request_frames(self) -> None:
-        """One place for the frames of all batches of a core that alternate there: lanes run one at a time."""
-        wanted: dict[int, list[_Frame]] = {}
-        for batch, (_, frame) in self._frames.items():
+        batches = list(self._frames)
+        wanted: dict[int, list[Frame]] = {}
+        for index, batch in enumerate(batches):
             for core, first, last in _lives_of_lanes(batch, Phase.COMPUTE):
-                wanted.setdefault(core, []).append((first, last, frame.peak, batch))
+                wanted.setdefault(core, []).append(Frame(first, last, self._frames[batch][1].peak, index))
+        interrupted = _interrupting(batches)
+        for core, pairs in sorted(interrupted.items()):
+            if same := sorted(outer for outer, inner in pairs if outer == inner):
+                raise TileError(
+                    f"core {core}",
+                    f"a lane of '{node_name(batches[same[0]])}' interrupts another one, and both work in one place",
+                    "schedule with spat-schedule-peft",
+                )
         for core in sorted(wanted):
-            for frames in _overlapping(sorted(wanted[core], key=lambda frame: frame[:2])):
-                batches = tuple(batch for _, _, _, batch in frames)
-                size, last = max(size for _, _, size, _ in frames), max(last for _, last, _, _ in frames)
-                self._requests[core].append(_Request(batches, size, frames[0][0], last))
+            for frames in share_places(wanted[core], interrupted.get(core, ())):
+                owners = tuple(batches[frame.batch] for frame in frames)
+                size, last = max(frame.size for frame in frames), max(frame.last for frame in frames)
+                self._requests[core].append(_Request(owners, size, frames[0].first, last))
 
     def _request_zeros(self) -> None:
         """One row of zeros on every core with a window that reaches beyond its image, as long as the longest needs."""
@@ -242,14 +247,11 @@ class _Planner:
 
 
 def check_lanes(program: pim.ProgramOp) -> None:
-    """Raises a TileError if two lanes on one core extend over the same step: they would mix their instructions."""
+    """Raises a TileError if two lanes on one core run at the same step: they would mix their instructions."""
     batches = [op for op in program.body.block.ops if isinstance(op, pim.CoreBatchOp)]
     if not batches:
         return
-    core = np.concatenate([batch.lane_cores for batch in batches])
-    first = np.concatenate([batch.steps.array for batch in batches])
-    last = np.concatenate([batch.last_steps for batch in batches])
-    owner = np.repeat(np.arange(len(batches)), [batch.lane_count for batch in batches])
+    core, first, last, owner = np.concatenate([_runs(batch, index) for index, batch in enumerate(batches)], axis=1)
     order = np.lexsort((first, core))
     core, first, last, owner = core[order], first[order], last[order], owner[order]
     mixed = np.flatnonzero((core[1:] == core[:-1]) & (first[1:] <= last[:-1]))
@@ -261,17 +263,33 @@ def check_lanes(program: pim.ProgramOp) -> None:
         )
 
 
-def _overlapping(frames: Sequence[_Frame]) -> list[list[_Frame]]:
-    """Frames in order of their first key, in groups that no moment without any of them divides."""
-    groups: list[list[_Frame]] = []
-    last = PROLOGUE
-    for frame in frames:
-        if groups and frame[0] <= last:
-            groups[-1].append(frame)
-        else:
-            groups.append([frame])
-        last = max(last, frame[1])
-    return groups
+def _runs(batch: pim.CoreBatchOp, owner: int) -> Ints:
+    """[4, n] core, first and last step of everything that lanes run without an interruption, and ``owner``.
+
+    What a lane has done when it goes on says for how long it has run before.
+    """
+    every, zeros = np.arange(batch.lane_count), np.zeros(batch.lane_count, np.int64)
+    lines = np.stack((every, zeros, zeros), axis=1)
+    if batch.lane_resumes is not None:
+        lines = np.concatenate((lines, batch.lane_resumes))
+        lines = lines[np.lexsort((lines[:, 2], lines[:, 1], lines[:, 0]))]
+    lane, done, offset = lines.T
+    is_last = np.append(lane[1:] != lane[:-1], True)
+    length: Ints = np.append(done[1:], 0) - done
+    length[is_last] = (batch.lane_spans[lane] - offset)[is_last]
+    first = batch.steps.array.astype(np.int64)[lane] + offset
+    runs = np.stack((batch.lane_cores[lane], first, first + length - 1, np.full(len(lane), owner)))
+    return runs[:, length > 0]
+
+
+def _interrupting(batches: Sequence[pim.CoreBatchOp]) -> dict[int, set[tuple[int, int]]]:
+    """By core, pairs of batches, by number, of which a lane of the second interrupts one of the first."""
+    if not batches:
+        return {}
+    core = np.concatenate([batch.lane_cores for batch in batches])
+    first = np.concatenate([batch.steps.array.astype(np.int64) for batch in batches])
+    last = np.concatenate([batch.last_steps for batch in batches])
+    return interrupting(core, first, last, np.repeat(np.arange(len(batches)), [batch.lane_count for batch in batches]))
 
 
 def _cores_of(op: Operation) -> Ints:

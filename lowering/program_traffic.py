@@ -104,7 +104,9 @@ class Traffic:
                 batch.lane_cores,
                 batch.lane_steps,
                 batch.lane_spans,
+                batch.lane_resumes,
                 batch.cost.cycles or 0,
+                batch.cost.chains,
                 tuple([(number[tensor], rows) for tensor, _, rows in batch.reads]),
                 tuple(made.get(index, ())),
             )

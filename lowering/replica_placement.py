@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from ..analysis.core_packing import Groups, pack_groups
 from ..analysis.lane_graph import LaneGraph, row_uses
+from ..analysis.lane_scheduler import graph_of, schedule_lanes
 from ..analysis.message_times import residences
 from ..analysis.placement import place_cores
-from ..analysis.timeline import TimedBatch, Timeline, graph_of, schedule_lanes
+from ..analysis.timeline import TimedBatch, Timeline
 from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts
-from .lane_tasks import timed_batches
+from .lane_tasks import moved_batches, timed_batches
 from .schedule_memory import estimated_peaks, slot_bytes
 from .target import Target
 from .transfer_costs import TransferModel, row_bytes
@@ -68,23 +69,21 @@ def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples
     graph = graph_of(timed)
     timeline = schedule_lanes(timed, count, graph=graph, in_turn=samples > 1)
     slots = [slot_bytes(batch, costs.target) for batch in batches]
-    memory = _memory(timed, timeline, slots, [costs.of(batch).constant_bytes for batch in batches], count)
+    memory = _memory(graph, timed, timeline, slots, [costs.of(batch).constant_bytes for batch in batches])
+    transfers = [model.of(batch.outs[0]) for batch in batches]
+    scratch = np.repeat([costs.of(batch).scratch_bytes for batch in batches], replicas)
+    arrays = np.repeat([costs.of(batch).arrays for batch in batches], replicas)
+    owner = np.repeat(np.arange(len(batches)), replicas)
     found: list[tuple[int, int, int, PlacedLanes]] = []
     for turn in range(ROUNDS):
-        groups = Groups(
-            _busy(group_of, timeline, count),
-            memory,
-            np.repeat([costs.of(batch).scratch_bytes for batch in batches], replicas),
-            np.repeat([costs.of(batch).arrays for batch in batches], replicas),
-            np.repeat(np.arange(len(batches)), replicas),
-        )
+        groups = Groups(_busy(group_of, timeline, count), memory, scratch, arrays, owner)
         limit = MEMORY_SHARE * machine.local_memory_bytes
         core = pack_groups(groups, machine.core_count, machine.arrays_per_core, limit)
         core = core_places(batches, graph, core[np.concatenate(group_of)], costs.target)[core]
         cores = np.split(core, first)
-        timed = timed_batches(batches, cores, costs, model)
+        timed = moved_batches(timed, cores, transfers)
         timeline = schedule_lanes(timed, machine.core_count, graph=graph, in_turn=samples > 1)
-        peak = int(estimated_peaks(batches, timed, timeline, costs, slots).max())
+        peak = int(estimated_peaks(batches, timed, timeline, costs, slots, graph).max())
         excess = max(peak - machine.local_memory_bytes, 0)
         found.append((excess, timeline.makespan, turn, PlacedLanes(cores, graph, timed, timeline, not excess)))
     return min(found, key=lambda one: one[:3])[-1]
@@ -116,15 +115,15 @@ def _elapsed(time: Floats) -> Floats:
 
 
 def _memory(
-    timed: list[TimedBatch], timeline: Timeline, slots: Sequence[int], constants: Sequence[int], count: int
+    graph: LaneGraph, timed: list[TimedBatch], timeline: Timeline, slots: Sequence[int], constants: Sequence[int]
 ) -> Floats:
     """[groups, PERIODS] bytes of the rows that each group holds, and of its constants."""
-    found = np.zeros((count, PERIODS))
+    group = np.concatenate([one.cores for one in timed])
+    found = np.zeros((int(group.max()) + 1, PERIODS))
     width = max(timeline.makespan, 1) / PERIODS
-    held_rows = residences(timed, timeline)
-    for one, slot, constant, held in zip(timed, slots, constants, held_rows, strict=True):
+    for one, constant in zip(timed, constants, strict=True):
         found[np.unique(one.cores)] += constant
-        for core, first, last, rows in held.rings().tolist():
-            begin, end = int(first / width) - REACH, int(last / width) + REACH + 1
-            found[core, max(begin, 0) : end] += rows * slot
+    for batch, core, first, last, rows in residences(graph, group, timeline).rings().tolist():
+        begin, end = int(first / width) - REACH, int(last / width) + REACH + 1
+        found[core, max(begin, 0) : end] += rows * slots[batch]
     return found

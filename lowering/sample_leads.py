@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.timeline import TimedBatch, Timeline, schedule_lanes
+from ..analysis.lane_scheduler import schedule_lanes
+from ..analysis.timeline import TimedBatch, Timeline
 from ..analysis.window import OUTSIDE
 from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analysis.lane_graph import LaneGraph
+from ..analysis.lane_scheduler import graph_of
 from ..analysis.message_times import residences
 from ..analysis.timeline import TimedBatch, Timeline
 from ..analysis.window import RowWindow
 from ..dialects.spat import BatchOp, shape_of
+from .frame_sharing import Frame, interrupting, share_places
 from .lane_cost import BatchCosts
 from .target import Target
 
@@ -23,31 +26,46 @@ def estimated_peaks(
     timeline: Timeline,
     costs: BatchCosts,
     slots: Sequence[int] | None = None,
+    graph: LaneGraph | None = None,
 ) -> Ints:
     """[cores] bytes at the moment when most is held: rings of rows while any of their rows is, the constants, and room
-    for the temporary tiles of the lane that needs most. ``slots``, if they are
-    known already, are those of :func:`slot_bytes`."""
+    for the temporary tiles. If they are known already, ``slots`` are those of :func:`slot_bytes`, and ``graph`` is that
+    of the batches (:func:`..analysis.lane_scheduler.graph_of`)."""
     target = costs.target
     if slots is None:
         slots = [slot_bytes(batch, target) for batch in batches]
-    scratch = np.zeros(target.machine.core_count, np.int64)
+    scratch = _scratch(batches, timed, timeline, costs)
     constants = np.zeros(target.machine.core_count, np.int64)
     for op, one in zip(batches, timed, strict=True):
-        cost = costs.of(op)
-        cores = np.unique(one.cores)
-        scratch[cores] = np.maximum(scratch[cores], cost.scratch_bytes)
-        constants[cores] += cost.constant_bytes
-    return scratch + constants + _most_held(held_rings(timed, timeline, slots), target.machine.core_count)
+        constants[np.unique(one.cores)] += costs.of(op).constant_bytes
+    rings = held_rings(timed, timeline, slots, graph)
+    return scratch + constants + _most_held(rings, target.machine.core_count)
 
 
-def held_rings(timed: list[TimedBatch], timeline: Timeline, slots: Sequence[int]) -> Ints:
+def held_rings(
+    timed: Sequence[TimedBatch], timeline: Timeline, slots: Sequence[int], graph: LaneGraph | None = None
+) -> Ints:
     """Lines [m, 5], one for each ring of rows: its core, the first cycle with a row, the last one, its bytes, and the
     number of the batch that computes the rows."""
-    found: list[Ints] = [np.zeros((0, 5), np.int64)]
-    for index, (slot, held) in enumerate(zip(slots, residences(timed, timeline), strict=True)):
-        rings = held.rings() * np.array([1, 1, 1, slot])
-        found.append(np.column_stack((rings, np.full(len(rings), index))))
-    return np.concatenate(found)
+    core = np.concatenate([one.cores for one in timed])
+    batch, *ring, rows = residences(graph_of(timed) if graph is None else graph, core, timeline).rings().T
+    return np.stack((*ring, rows * np.array(slots)[batch], batch), axis=1)
+
+
+def _scratch(batches: Sequence[BatchOp], timed: Sequence[TimedBatch], timeline: Timeline, costs: BatchCosts) -> Ints:
+    """[cores] bytes of the places for temporary tiles, as they are shared in the end."""
+    cores = costs.target.machine.core_count
+    core = np.concatenate([one.cores for one in timed])
+    owner = np.repeat(np.arange(len(timed)), [len(one.cores) for one in timed])
+    interrupted = interrupting(core, np.concatenate(timeline.start), np.concatenate(timeline.finish) - 1, owner)
+    sizes = [costs.of(batch).scratch_bytes for batch in batches]
+    found = np.zeros(cores, np.int64)
+    np.maximum.at(found, core, np.array(sizes)[owner])
+    for at, pairs in interrupted.items():
+        mine = np.unique(owner[core == at]).tolist()
+        places = share_places([Frame(0, 0, sizes[batch], batch) for batch in mine], pairs)
+        found[at] = sum(max(frame.size for frame in place) for place in places)
+    return found
 
 
 def slot_bytes(batch: BatchOp, target: Target) -> int:

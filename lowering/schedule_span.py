@@ -14,10 +14,11 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.critical_path import PLACES, Events, Pieces, Span, core_span, cut_lanes
+from ..analysis.critical_path import PLACES, Boundaries, Events, LaneTimes, Pieces, Span, core_span, cut_lanes
 from ..analysis.machine import Machine
 from ..analysis.window import OUTSIDE
 from .event_order import Phase, event_key
+from .instruction_chains import CycleChains, boundaries
 
 Ints = NDArray[np.int64]
 
@@ -31,7 +32,11 @@ class LaneRun(NamedTuple):
     steps: Ints
     spans: Ints
     """Steps that each lane extends over."""
+    resumes: Ints
+    """`[n, 3]` lane, cycles that are done, and steps since its first, where it goes on after an interruption."""
     cycles: int
+    chains: CycleChains
+    """What they are spent on: messages go between two instructions."""
     reads: tuple[tuple[int, Ints], ...]
     """Tensors by number, with the rows that each lane reads, `[lanes, rows]`; OUTSIDE for a row of zeros."""
     makes: tuple[int, ...]
@@ -66,8 +71,7 @@ class ScheduledLanes(NamedTuple):
         events = _move_events(moves, machine)
         if constants is not None:
             events.append(_loads_of_constants(constants, machine))
-        ends = [_places(found) for found in events if len(found.key)]
-        interrupts = np.unique(np.concatenate(ends)) if ends else _NOTHING
+        interrupts = np.unique(np.concatenate([_places(found) for found in events]))
         return core_span(Events.join([*events, *self._lane_events(interrupts, True)]))
 
     def digest(self) -> bytes:
@@ -75,8 +79,8 @@ class ScheduledLanes(NamedTuple):
         facts: list[object] = [self.rows, self.computed]
         tables: list[Ints] = []
         for run in self.runs:
-            facts.append((run.cycles, run.makes, [tensor for tensor, _ in run.reads]))
-            tables += (run.cores, run.steps, run.spans, *(rows for _, rows in run.reads))
+            facts.append((run.cycles, run.chains, run.makes, [tensor for tensor, _ in run.reads]))
+            tables += (run.cores, run.steps, run.spans, run.resumes, *(rows for _, rows in run.reads))
         return _digest(facts, tables)
 
     def digest_with(self, moves: Moves, machine: Machine, digest: bytes) -> bytes:
@@ -96,6 +100,10 @@ class ScheduledLanes(NamedTuple):
         step = np.concatenate([run.steps for run in self.runs])
         span = np.concatenate([run.spans for run in self.runs])
         cycles = np.repeat([run.cycles for run in self.runs], lanes)
+        first_lane = np.cumsum(lanes) - lanes
+        resumes = np.concatenate(
+            [run.resumes + np.array([first, 0, 0]) for run, first in zip(self.runs, first_lane, strict=True)]
+        )
         makes = np.concatenate(
             [
                 np.arange(n) + first_row[run.makes[0]] if run.makes else np.full(n, -1)
@@ -114,7 +122,9 @@ class ScheduledLanes(NamedTuple):
             inside = joined >= 0
             needs.append(joined[inside])
             counts.append(inside.sum(axis=1))
-        pieces = cut_lanes(core, step, span, cycles, interrupts)
+        ends = [boundaries(run.chains) if len(interrupts) else _NOTHING for run in self.runs]
+        body = np.repeat(np.arange(len(lanes)), lanes)
+        pieces = cut_lanes(LaneTimes(core, step, span, cycles, resumes), interrupts, Boundaries.of(body, ends))
         lane = pieces.lane
         whole = Events(
             event_key(pieces.start, Phase.COMPUTE),
@@ -122,6 +132,7 @@ class ScheduledLanes(NamedTuple):
             np.full(len(lane), -1),
             pieces.cycles,
             pieces.cycles,
+            np.zeros(len(lane), np.int64),
             np.where(pieces.is_last, makes[lane], -1),
             np.concatenate(needs),
             np.where(pieces.is_first, np.concatenate(counts)[lane], 0),
@@ -140,7 +151,7 @@ class ScheduledLanes(NamedTuple):
                 none, ones = np.zeros(len(mine), np.int64), np.ones(len(mine), np.int64)
                 row = np.arange(len(mine)) + self.first_row[tensor]
                 first = whole.makes[mine]
-                found.append(Events(whole.key[mine], whole.core[mine], -ones, none, none, row, first, ones))
+                found.append(Events(whole.key[mine], whole.core[mine], -ones, none, none, none, row, first, ones))
         return found
 
 
@@ -157,29 +168,27 @@ def _move_events(moves: Moves, machine: Machine) -> list[Events]:
     row, core, step, size = moves.loads.T
     cycles = machine.load_cycles(core, size)
     port, none = np.full(len(row), machine.core_count), np.zeros(len(row), np.int64)
-    loads = Events(event_key(step, Phase.LOAD), port, core, cycles, cycles, row, _NOTHING, none)
+    loads = Events(event_key(step, Phase.LOAD), port, core, cycles, cycles, none, row, _NOTHING, none)
     row, source, target, step, size = moves.messages.T
     send, receive = (of(source, target, size) for of in (machine.send_cycles, machine.recv_cycles))
     ones = np.ones(len(row), np.int64)
-    return [loads, Events(event_key(step, Phase.MESSAGE), source, target, send, receive, row, row, ones)]
+    away = send + machine.flight_cycles(source, target, size)
+    return [loads, Events(event_key(step, Phase.MESSAGE), source, target, send, receive, away, row, row, ones)]
 
 
 def _loads_of_constants(constants: Ints, machine: Machine) -> Events:
     """Each occupies its core and the port of global memory before the lane that needs it."""
     core, size, step = constants.T
-    port, none = np.full(len(core), machine.core_count), np.full(len(core), -1)
+    port, none, zeros = np.full(len(core), machine.core_count), np.full(len(core), -1), np.zeros(len(core), np.int64)
     cycles = machine.load_cycles(core, size)
-    return Events(
-        event_key(step, Phase.FILL), port, core, cycles, cycles, none, _NOTHING, np.zeros(len(core), np.int64)
-    )
+    return Events(event_key(step, Phase.FILL), port, core, cycles, cycles, zeros, none, _NOTHING, zeros)
 
 
 def _places(events: Events) -> Ints:
-    """Cores and steps of moves, as one number, for both cores. Loads come before the lane that reads them."""
+    """Cores and steps of messages, as one number, for both cores. Loads come before the lane that reads them."""
     step = events.key // len(Phase)
     messages = events.need_counts > 0
-    ends = (events.core[messages], events.partner[messages])
-    return np.concatenate([core * PLACES + step[messages] for core in ends])
+    return np.concatenate([core[messages] * PLACES + step[messages] for core in (events.core, events.partner)])
 
 
 KeyT = TypeVar("KeyT", bound=Hashable)

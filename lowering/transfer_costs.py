@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ..analysis.machine import Machine
-from ..analysis.timeline import CostTable, TransferCosts
+from ..analysis.timeline import CostTable, Load, TransferCosts
 from ..dialects.spat import shape_of
 from .target import Target
 
@@ -20,7 +21,13 @@ Ints = NDArray[np.int64]
 
 def row_bytes(value: SSAValue, target: Target) -> int:
     """Bytes of one row of a distributed tensor."""
-    return int(np.prod(shape_of(value)[1:], dtype=np.int64)) * target.element_bytes
+    return math.prod(shape_of(value)[1:]) * target.element_bytes
+
+
+def load_costs(machine: Machine, size_bytes: int) -> Load:
+    """Of loading so many bytes from global memory."""
+    port_ns = float(machine.global_memory_ns(size_bytes, write=False))
+    return Load(int(machine.load_cycles(0, size_bytes)), math.ceil(port_ns / machine.period_ns))
 
 
 USUAL_HOPS = 4
@@ -36,14 +43,15 @@ class TransferModel:
         self._uniform = uniform
         self._usual = usual_pair(target.machine)
         self.costs = cache(self._costs)
+        self._loads = cache(partial(load_costs, target.machine))
 
     def of(self, value: SSAValue) -> TransferCosts:
         """Of a row of ``value``."""
         return self.costs(row_bytes(value, self._target))
 
-    def load_cycles(self, value: SSAValue) -> int:
+    def load(self, value: SSAValue) -> Load:
         """Of loading a row of ``value`` from global memory."""
-        return int(self._target.machine.load_cycles(0, row_bytes(value, self._target)))
+        return self._loads(row_bytes(value, self._target))
 
     def _costs(self, size_bytes: int) -> TransferCosts:
         machine = self._target.machine
@@ -55,7 +63,7 @@ class TransferModel:
             return machine.recv_cycles(source, target, size_bytes)
 
         def flight(source: Any, target: Any) -> Ints:
-            return np.ceil(machine.flight_ns(source, target, size_bytes) / machine.period_ns).astype(np.int64)
+            return machine.flight_cycles(source, target, size_bytes)
 
         def table(cost: Callable[[Any, Any], Ints]) -> CostTable:
             return _Same(int(cost(*self._usual))) if self._uniform else _Table(cost, machine.core_count)

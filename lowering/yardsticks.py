@@ -58,7 +58,9 @@ def order_digest(program: BatchProgram) -> str:
     first = min(int(batch.lane_steps.min()) for batch in program.batches)
     for batch in program.batches:
         state.update(f"{'+'.join(batch.names)} ".encode())
-        state.update(np.concatenate((batch.lane_steps - first, batch.lane_spans)).tobytes())
+        state.update(
+            np.concatenate((batch.lane_steps - first, batch.lane_spans, batch.lane_resumes.reshape(-1))).tobytes()
+        )
     return state.hexdigest()
 
 

@@ -33,8 +33,8 @@ from .statistics import record_statistic
 class SpatRealizeCommunicationPass(ModulePass):
     """Replaces the deferred communication of computed tensors by messages of one row each.
 
-    A message travels after the lane that computes its row, while the lane before its first reader runs: then neither
-    waits for the other. Steps are one order for the whole chip, and both cores meet a message at its place in this
+    A message travels when the schedule has planned it (`sends` of the batch); what has no plan is sent as soon as its
+    row is computed. Steps are one order for the whole chip, and both cores meet a message at its place in this
     order, so that blocking send and receive cannot deadlock: the message of least step can always go. The rendezvous
     check proves it again on the result. Rows of the network's inputs stay deferred: they are loaded from global memory.
     """
@@ -81,7 +81,7 @@ def _realize(deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchO
             f"and it is computed at step {ready[at]}",
             "schedule with spat-schedule-peft",
         )
-    step = message_steps(reads, home[reads.row], ready, model.of(deferred.result))
+    step = message_steps(reads, home[reads.row], ready, model.of(deferred.result), producer.planned_sends)
     messages = np.stack((reads.row, home[reads.row], reads.core, step), axis=1)
     messages = messages[np.lexsort((messages[:, 2], messages[:, 0], messages[:, 3]))]
     send = copy_location(deferred, ChannelSendOp(deferred.source, messages))

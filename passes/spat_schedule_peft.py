@@ -12,8 +12,9 @@ from xdsl.passes import ModulePass
 
 from ..analysis.contract import Contract, changes_meaning, constant, decided_here, may_trade, no_longer_known
 from ..analysis.core_packing import NoRoomError
+from ..analysis.lane_scheduler import schedule_lanes
 from ..analysis.proxies import Level
-from ..analysis.timeline import Timeline, schedule_lanes
+from ..analysis.timeline import Timeline
 from ..analysis.yardsticks import (
     dumb_schedule,
     nearer_than_at_random,
@@ -45,7 +46,8 @@ class SpatSchedulePeftPass(ModulePass):
     Weight residency makes cores differ: all lanes of a replica run where its weights are. Its core is the one where
     they finish earliest, given at what times the core is busy already; on equal cores the optimistic cost is the same
     everywhere. Lanes then run in order of their ranks, the longest way to the end, in which lanes of a replica follow
-    one another.
+    one another; a lane that gets urgent interrupts what its core runs. When each row is sent to each core that reads it
+    is a part of the schedule: `sends`.
     """
 
     name = "spat-schedule-peft"
@@ -119,10 +121,13 @@ class SpatSchedulePeftPass(ModulePass):
             raise _too_small(batches, target) from error
         timeline = self._timeline(batches, placed, costs, samples)
         record_statistic("makespan cycles", timeline.makespan)
-        for batch, cores, start, finish in zip(batches, placed.cores, timeline.start, timeline.finish, strict=True):
+        for index, (batch, cores) in enumerate(zip(batches, placed.cores, strict=True)):
+            start = timeline.start[index]
             batch.properties["cores"] = ArrayAttr.get(cores.astype(np.int32))
             batch.properties["steps"] = ArrayAttr.get(start)
-            batch.properties["spans"] = ArrayAttr.get(finish - start)
+            batch.properties["spans"] = ArrayAttr.get(timeline.finish[index] - start)
+            batch.properties["resumes"] = ArrayAttr.get(timeline.resumes[index])
+            batch.properties["sends"] = ArrayAttr.get(timeline.messages[index])
 
     def _timeline(
         self, batches: list[ComputeBatchOp], placed: PlacedLanes, costs: BatchCosts, samples: int
@@ -138,7 +143,7 @@ class SpatSchedulePeftPass(ModulePass):
         slots = [slot_bytes(batch, costs.target) for batch in batches]
         for lead in LEADS:
             timeline = schedule_lanes(placed.timed, machine.core_count, lead, placed.graph, samples > 1)
-            peaks = estimated_peaks(batches, placed.timed, timeline, costs, slots)
+            peaks = estimated_peaks(batches, placed.timed, timeline, costs, slots, placed.graph)
             if int(peaks.max()) <= machine.local_memory_bytes:
                 break
         return timeline

@@ -6,6 +6,7 @@ Nothing of the guard is used but the cycles of a lane's body and of a transfer, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from ir_edits import array_of, ops_of
@@ -31,10 +32,28 @@ class Lane:
     core: int
     step: int
     span: int
-    cycles: int
+    ends: tuple[int, ...]
+    """At which of its cycles each of its instructions ends."""
+    resumes: tuple[tuple[int, int], ...]
+    """Where it goes on after an interruption: cycles that are done, steps since its first."""
     needs: tuple[tuple[SSAValue, int], ...]
     """Rows of tensors."""
     makes: tuple[tuple[SSAValue, int], ...]
+
+    @property
+    def cycles(self) -> int:
+        return self.ends[-1] if self.ends else 0
+
+    def done(self, steps: int) -> int:
+        """Cycles that are done so many steps after its first: of whole instructions, since one that has begun ends."""
+        if steps == self.span:
+            return self.cycles
+        share = self.cycles * steps // self.span
+        if self.resumes:
+            moments = [(0, 0), *self.resumes, (self.cycles, self.span)]
+            at = max(index for index, (_, since) in enumerate(moments) if since <= steps)
+            share = min(moments[at][0] + steps - moments[at][1], moments[at + 1][0])
+        return next((end for end in (0, *self.ends) if end >= share), self.cycles)
 
 
 @dataclass(frozen=True)
@@ -89,7 +108,9 @@ def lanes_of(module: ModuleOp) -> list[Lane]:
     target = target_of(module)
     found: list[Lane] = []
     for op in ops_of(module, ScheduledComputeBatchOp):
-        cycles = tile_cost(body_content(op), target).cycles or 0
+        spent = [cycles for turn, repeat in tile_cost(body_content(op), target).chains for cycles in turn * repeat]
+        ends = tuple(accumulate(spent))
+        resumes = [] if op.lane_resumes is None else op.lane_resumes.tolist()
         cores, steps, spans = array_of(op, "cores"), array_of(op, "steps"), op.lane_spans
         for number in range(op.lane_count):
             needs = [
@@ -100,7 +121,10 @@ def lanes_of(module: ModuleOp) -> list[Lane]:
             ]
             makes = tuple((result, number) for result in op.results)
             core = int(cores[number % op.replica_count])
-            found.append(Lane(op, number, core, int(steps[number]), int(spans[number]), cycles, tuple(needs), makes))
+            goes_on = tuple((done, since) for lane, done, since in resumes if lane == number)
+            found.append(
+                Lane(op, number, core, int(steps[number]), int(spans[number]), ends, goes_on, tuple(needs), makes)
+            )
     return found
 
 
@@ -137,14 +161,17 @@ def outcome(module: ModuleOp) -> Outcome:
         events.append((first_use[value, row, core], 0, number, (value, row, core)))
     for number, lane in enumerate(lanes):
         begin = lane.step
-        ends = [s + 1 for s in range(lane.step, lane.step + lane.span - 1) if (lane.core, s) in stops]
-        for end in [*ends, lane.step + lane.span]:
+        ends = {s + 1 for s in range(lane.step, lane.step + lane.span - 1) if (lane.core, s) in stops}
+        ends |= {lane.step + since for _, since in lane.resumes}
+        for end in [*sorted(ends - {lane.step}), lane.step + lane.span]:
             events.append((begin, 1, number, (lane, begin - lane.step, end - lane.step)))
             begin = end
     for number, message in enumerate(messages):
         events.append((message[-1], 2, number, message))
 
     free = dict.fromkeys([*range(machine.core_count), "port"], 0)
+    away = dict.fromkeys(range(machine.core_count), 0)
+    """When what a core has sent has left the network."""
     there: dict[tuple[SSAValue, int, int], int] = {}
     unready = 0
 
@@ -163,14 +190,15 @@ def outcome(module: ModuleOp) -> Outcome:
                 start = free[lane.core]
                 if begin == 0:
                     start = max([start, *(ready(value, row, lane.core) for value, row in lane.needs)])
-                free[lane.core] = start + lane.cycles * end // lane.span - lane.cycles * begin // lane.span
+                free[lane.core] = start + lane.done(end) - lane.done(begin)
                 if end == lane.span:
                     there |= {(value, row, lane.core): free[lane.core] for value, row in lane.makes}
             case _, (value, row, source, goal, _):
                 size_ = row_bytes(value)
-                start = max(free[source], free[goal], ready(value, row, source))
+                start = max(free[source], free[goal], ready(value, row, source), away[source], away[goal])
                 free[goal] = start + int(machine.recv_cycles(source, goal, size_))
                 free[source] = start + int(machine.send_cycles(source, goal, size_))
+                away[source] = free[source] + int(machine.flight_cycles(source, goal, size_))
                 there[value, row, goal] = free[goal]
             case _:
                 raise AssertionError(what)

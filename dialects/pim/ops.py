@@ -52,6 +52,7 @@ from ..spat.verification import (
     output_images,
     verify_element,
     verify_output,
+    verify_resumes,
     verify_schedule,
     verify_spans,
     verify_window,
@@ -338,13 +339,14 @@ class CoreBatchOp(IRDLOperation):
     cores = prop_def(ArrayAttr)
     steps = prop_def(ArrayAttr)
     spans = opt_prop_def(ArrayAttr)
+    resumes = opt_prop_def(ArrayAttr)
     windows = prop_def(BuiltinArrayAttr[Attribute])
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     traits = traits_def(Isolated(), HasParent(ProgramOp))
     assembly_format = (
         "`lanes` $lanes `replicas` $replicas `cores` $cores `steps` $steps (`spans` $spans^)? "
-        "`ins` `(` ($inputs^ `:` type($inputs))? `)` `windows` $windows "
+        "(`resumes` $resumes^)? `ins` `(` ($inputs^ `:` type($inputs))? `)` `windows` $windows "
         "`constants` `(` ($constants^ `:` type($constants))? `)` "
         "`matrices` `(` ($matrices^ `:` type($matrices))? `)` "
         "`outs` `(` ($outs^ `:` type($outs))? `)` attr-dict-with-keyword (`->` type($results_)^)? $body"
@@ -358,6 +360,7 @@ class CoreBatchOp(IRDLOperation):
         cores: ArrayAttr,
         steps: ArrayAttr,
         spans: ArrayAttr | None,
+        resumes: ArrayAttr | None,
         inputs: Sequence[SSAValue],
         windows: Sequence[Attribute],
         constants: Sequence[SSAValue],
@@ -374,6 +377,7 @@ class CoreBatchOp(IRDLOperation):
                 "cores": cores,
                 "steps": steps,
                 "spans": spans,
+                "resumes": resumes,
                 "windows": BuiltinArrayAttr(windows),
             },
             result_types=[result_types],
@@ -383,10 +387,17 @@ class CoreBatchOp(IRDLOperation):
     @property
     def split_operands(self) -> tuple[Sequence[SSAValue], ...]:
         """Inputs, constants, matrices and outs, in one go: each alone takes as long."""
-        operands = tuple(self.operands)
+        return self._split(tuple(self.operands))
+
+    @property
+    def _arguments(self) -> tuple[Sequence[SSAValue], ...]:
+        """The block arguments, as the operands are split."""
+        return self._split(self.block.args)
+
+    def _split(self, values: Sequence[SSAValue]) -> tuple[Sequence[SSAValue], ...]:
         inputs, constants, matrices, _ = segment_sizes(self)
-        ends = (0, inputs, inputs + constants, inputs + constants + matrices, len(operands))
-        return tuple([operands[start:end] for start, end in pairwise(ends)])
+        ends = (0, inputs, inputs + constants, inputs + constants + matrices, len(values))
+        return tuple([values[start:end] for start, end in pairwise(ends)])
 
     @property
     def lane_count(self) -> int:
@@ -403,8 +414,13 @@ class CoreBatchOp(IRDLOperation):
 
     @property
     def lane_spans(self) -> NDArray[np.int64]:
-        """Steps that each lane extends over from its own, 1 by default; messages of these steps interrupt it."""
+        """Steps that each lane extends over from its own, 1 by default; what comes meanwhile interrupts it."""
         return lane_spans(self.spans, self.lane_count)
+
+    @property
+    def lane_resumes(self) -> NDArray[np.int64] | None:
+        """[n, 3] lane, cycles that it has done, and steps since its first, where it goes on after an interruption."""
+        return None if self.resumes is None else self.resumes.array.astype(np.int64)
 
     @property
     def last_steps(self) -> NDArray[np.int64]:
@@ -417,19 +433,19 @@ class CoreBatchOp(IRDLOperation):
 
     @property
     def input_arguments(self) -> Sequence[SSAValue]:
-        return self.block.args[: len(self.inputs)]
+        return self._arguments[0]
 
     @property
     def constant_arguments(self) -> Sequence[SSAValue]:
-        return self.block.args[len(self.inputs) :][: len(self.constants)]
+        return self._arguments[1]
 
     @property
     def matrix_arguments(self) -> Sequence[SSAValue]:
-        return self.block.args[len(self.inputs) + len(self.constants) :][: len(self.matrices)]
+        return self._arguments[2]
 
     @property
     def out_arguments(self) -> Sequence[SSAValue]:
-        return self.block.args[len(self.inputs) + len(self.constants) + len(self.matrices) :]
+        return self._arguments[3]
 
     def input_rows(self, index: int) -> NDArray[np.int64]:
         """The rows of an input that each lane reads, `[lanes, rows]`; -1 for a row of zeros."""
@@ -445,17 +461,20 @@ class CoreBatchOp(IRDLOperation):
             raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
         verify_schedule(self.cores, replicas, self.steps, lanes)
         verify_spans(self.spans, lanes)
-        if len(self.windows) != len(self.inputs):
-            raise VerifyException(f"{len(self.inputs)} inputs with {len(self.windows)} windows")
-        if bool(self.outs) == bool(self.results_):
+        verify_resumes(self.resumes, self.spans, lanes)
+        inputs, constants, matrices, outs = self.split_operands
+        results = self.results
+        if len(self.windows) != len(inputs):
+            raise VerifyException(f"{len(inputs)} inputs with {len(self.windows)} windows")
+        if bool(outs) == bool(results):
             raise VerifyException("a batch on tensors has results, one on buffers has outs")
-        expected = [self._window_type(*pair) for pair in zip(self.inputs, self.windows, strict=True)]
-        expected += [value.type for value in (*self.constants, *self.matrices)]
-        expected += [buffer_type(*shape_of(out)[1:]) for out in self.outs]
+        expected = [self._window_type(*pair) for pair in zip(inputs, self.windows, strict=True)]
+        expected += [value.type for value in (*constants, *matrices)]
+        expected += [buffer_type(*shape_of(out)[1:]) for out in outs]
         if (found := list(self.block.arg_types)) != expected:
             shown = ", ".join(map(str, expected))
             raise VerifyException(f"the body's arguments are ({', '.join(map(str, found))}), expected ({shown})")
-        for value in (*self.outs, *self.results_):
+        for value in (*outs, *results):
             if shape_of(value)[0] != lanes:
                 raise VerifyException(f"a result of {shape_of(value)[0]} rows in a batch of {lanes} lanes")
         self._verify_body()
@@ -477,14 +496,14 @@ class CoreBatchOp(IRDLOperation):
         return tensor_type(*shape) if is_tensor(value) else buffer_type(*shape)
 
     def _verify_body(self) -> None:
-        allowed = (EmptyOp, IssueOp, YieldOp) if self.results_ else (AllocOp, IssueOp, EndOp)
+        allowed = (EmptyOp, IssueOp, YieldOp) if self.results else (AllocOp, IssueOp, EndOp)
         for op in self.block.ops:
             if not isinstance(op, allowed):
                 raise VerifyException(f"{op.name} in a body of {', '.join(kind.name for kind in allowed)}")
         last = self.block.last_op
         if isinstance(last, YieldOp):
             yielded = [shape_of(value) for value in last.values]
-            if yielded != [shape_of(value)[1:] for value in self.results_]:
+            if yielded != [shape_of(value)[1:] for value in self.results]:
                 raise VerifyException(f"rows of shape {yielded} do not make the results")
 
 

@@ -43,7 +43,9 @@ from .verification import (
     output_images,
     verify_element,
     verify_output,
+    verify_resumes,
     verify_schedule,
+    verify_sends,
     verify_spans,
     verify_window,
 )
@@ -184,6 +186,8 @@ class BatchOp(IRDLOperation, ABC):
     lanes = prop_def(Integer)
     replicas = prop_def(Integer, default_value=IntegerAttr(1, i64))
     spans = opt_prop_def(ArrayAttr)
+    resumes = opt_prop_def(ArrayAttr)
+    sends = opt_prop_def(ArrayAttr)
     windows = prop_def(BuiltinArrayAttr[WindowAttr])
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
@@ -206,8 +210,18 @@ class BatchOp(IRDLOperation, ABC):
 
     @property
     def lane_spans(self) -> NDArray[np.int64]:
-        """Steps that each lane extends over from its own, 1 by default; messages of these steps interrupt it."""
+        """Steps that each lane extends over from its own, 1 by default; what comes meanwhile interrupts it."""
         return lane_spans(self.spans, self.lane_count)
+
+    @property
+    def lane_resumes(self) -> NDArray[np.int64] | None:
+        """[n, 3] lane, cycles that it has done, and steps since its first, where it goes on after an interruption."""
+        return None if self.resumes is None else self.resumes.array.astype(np.int64)
+
+    @property
+    def planned_sends(self) -> NDArray[np.int64]:
+        """[n, 3] row, core that reads it, and step of each message that the schedule has planned."""
+        return np.zeros((0, 3), np.int64) if self.sends is None else self.sends.array.astype(np.int64)
 
     @property
     def row_windows(self) -> tuple[RowWindow, ...]:
@@ -242,28 +256,25 @@ class BatchOp(IRDLOperation, ABC):
         if lanes < 1 or not 1 <= replicas <= lanes:
             raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
         verify_spans(self.spans, lanes)
-        if len(self.windows) != len(self.inputs):
-            raise VerifyException(f"{len(self.inputs)} inputs with {len(self.windows)} windows")
-        expected = [self._argument_type(*pair) for pair in zip(self.inputs, self.row_windows, strict=True)]
-        expected += [value.type for value in self.weights]
+        verify_resumes(self.resumes, self.spans, lanes)
+        verify_sends(self.sends, lanes)
+        inputs, weights = self.split_operands
+        if len(self.windows) != len(inputs):
+            raise VerifyException(f"{len(inputs)} inputs with {len(self.windows)} windows")
+        expected = [self._argument_type(*pair) for pair in zip(inputs, self.row_windows, strict=True)]
+        expected += [value.type for value in weights]
         found = list(self.block.arg_types)
         if found != expected:
             shown = ", ".join(map(str, expected))
             raise VerifyException(f"the body's arguments are ({', '.join(map(str, found))}), expected ({shown})")
         yielded = [shape_of(value) for value in self.yielded.values]
-        if yielded != [shape_of(out)[1:] for out in self.outs] or any(shape_of(o)[0] != lanes for o in self.outs):
-            shown = ", ".join(str(out.type) for out in self.outs)
+        if yielded != [shape_of(out)[1:] for out in self.results] or any(shape_of(o)[0] != lanes for o in self.results):
+            shown = ", ".join(str(out.type) for out in self.results)
             raise VerifyException(f"{lanes} lanes that yield rows of shape {yielded} do not make ({shown})")
-        self._verify_constants()
-        weights = set(self.weight_arguments)
+        _verify_constants(inputs, weights)
+        arguments = set(self.weight_arguments)
         for op in self.block.ops:
-            self._verify_body_op(op, weights)
-
-    def _verify_constants(self) -> None:
-        if any(isinstance(value.owner, ConstantOp) for value in self.inputs):
-            raise VerifyException("an input is a spat.constant, which belongs to the weights")
-        if not all(isinstance(value.owner, ConstantOp) for value in self.weights):
-            raise VerifyException("a weight is no spat.constant")
+            self._verify_body_op(op, arguments)
 
     def _verify_body_op(self, op: Operation, weights: set[SSAValue]) -> None:
         if type(op) not in _TILE_OPS and not isinstance(op, TILE_OPS):
@@ -285,11 +296,19 @@ class BatchOp(IRDLOperation, ABC):
         return tile_type(window.rows, window.pad_left + columns + window.pad_right, channels)
 
 
+def _verify_constants(inputs: Sequence[SSAValue], weights: Sequence[SSAValue]) -> None:
+    if any(isinstance(value.owner, ConstantOp) for value in inputs):
+        raise VerifyException("an input is a spat.constant, which belongs to the weights")
+    if not all(isinstance(value.owner, ConstantOp) for value in weights):
+        raise VerifyException("a weight is no spat.constant")
+
+
 @irdl_op_definition
 class ComputeBatchOp(BatchOp):
     """Graph form: what is computed, with explicit inputs, weights and results, at no place.
 
-    `spat-schedule-peft` adds the schedule: the core of each replica, and the step of each lane in the chip's one order.
+    `spat-schedule-peft` adds the schedule: the core of each replica, the step of each lane in the chip's one order, and
+    the step at which each row is sent to each core that reads it.
 
     ```mlir
     %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
@@ -309,7 +328,7 @@ class ComputeBatchOp(BatchOp):
     traits = traits_def(Isolated(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
         "`lanes` $lanes (`replicas` $replicas^)? (`cores` $cores^)? (`steps` $steps^)? (`spans` $spans^)? "
-        "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
+        "(`resumes` $resumes^)? (`sends` $sends^)? (`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
         "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
     )
 
@@ -353,7 +372,11 @@ class ScheduledComputeBatchOp(BatchOp):
     """Scheduled form: the same with the core of each replica and the step of each lane.
 
     Steps order everything on the chip: a core runs its lanes in order of their steps. Lane i extends over `spans[i]`
-    steps from its own on; messages of the steps within are exchanged between its instructions.
+    steps from its own on. Messages, and lanes of other batches, may interrupt it between two instructions: each line of
+    `resumes` is a lane, the cycles of its work that are done by then, and the step, counted from its first, at which it
+    goes on. Without any, the instructions share the span. Each line of `sends` is
+    a row of the result, a core that reads it, and the step of the message between them, for
+    `spat-realize-communication`.
 
     ```mlir
     %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
@@ -373,7 +396,7 @@ class ScheduledComputeBatchOp(BatchOp):
     traits = traits_def(Isolated(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
         "`lanes` $lanes (`replicas` $replicas^)? `cores` $cores `steps` $steps (`spans` $spans^)? "
-        "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
+        "(`resumes` $resumes^)? (`sends` $sends^)? (`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
         "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
     )
 

@@ -40,6 +40,36 @@ def verify_spans(spans: ArrayAttr | None, lanes: int) -> None:
         raise VerifyException("a lane extends over less than one step")
 
 
+def verify_resumes(resumes: ArrayAttr | None, spans: ArrayAttr | None, lanes: int) -> None:
+    """Lines of a lane, its cycles that are done, and a step within its span, in this order."""
+    if resumes is None:
+        return
+    if len(resumes.shape) != 2 or resumes.shape[1] != 3 or resumes.dtype.kind not in "iu":
+        raise VerifyException(f"resumes are {resumes.tensor_type}, lines of a lane, a cycle and a step expected")
+    if not resumes.has_data or not resumes.size:
+        return
+    lane, cycle, step = resumes.array.astype(np.int64).T
+    if (resumes.array < 0).any() or int(lane.max()) >= lanes:
+        raise VerifyException(f"resumes name a cycle or step that is negative, or a lane that is not one of {lanes}")
+    if (step >= lane_spans(spans, lanes)[lane]).any():
+        raise VerifyException("a lane resumes behind the end of its span")
+    same = lane[1:] == lane[:-1]
+    if (lane[1:] < lane[:-1]).any() or (same & ((cycle[1:] < cycle[:-1]) | (step[1:] < step[:-1]))).any():
+        raise VerifyException("resumes are not in order of lanes, cycles and steps")
+
+
+def verify_sends(sends: ArrayAttr | None, lanes: int) -> None:
+    """Lines of a row, a core and a step."""
+    if sends is None:
+        return
+    if len(sends.shape) != 2 or sends.shape[1] != 3 or sends.dtype.kind not in "iu":
+        raise VerifyException(f"sends are {sends.tensor_type}, lines of a row, a core and a step expected")
+    if sends.has_data and sends.size and ((sends.array < 0).any() or int(sends.array[:, 0].max()) >= lanes):
+        raise VerifyException(
+            f"sends name a row, a core or a step that is negative, or a row that is not one of {lanes}"
+        )
+
+
 @lru_cache(KEPT)
 def verify_window(window: RowWindow, rows: int, lanes: int) -> None:
     """The window has a meaning, for an operand of so many rows in a batch of so many lanes."""

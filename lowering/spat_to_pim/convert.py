@@ -128,6 +128,7 @@ class _Conversion:
             cores=op.cores,
             steps=op.steps,
             spans=op.spans,
+            resumes=op.resumes,
             inputs=[self.values[v] if v in self.values else self._constant(v, 1) for v in body.inputs],
             windows=body.windows,
             constants=[self._constant(value, columns) for value, columns in body.constants],

@@ -130,14 +130,7 @@ def stored_twice(expand: Expand) -> Expand:
     return with_table(expand, lambda table: joined(table, taken(table, rows_of(table, Op.ST))))
 
 
-@STAGE.patch(
-    EXPAND,
-    "messages go at the end of the event after theirs",
-    Caught.GUARD,
-    "makespan_cycles",
-    costs=False,
-    why="the receivers do not need them so soon here",
-)
+@STAGE.patch(EXPAND, "messages go at the end of the event after theirs", Caught.GUARD, "makespan_cycles")
 def messages_late(expand: Expand) -> Expand:
     def edit(table: InstructionTable) -> InstructionTable:
         rows = rows_of(table, Op.SEND, Op.RECV)

@@ -82,7 +82,7 @@ def whole_tensor(module: ModuleOp) -> None:
     "each reader gets its own communication, so that a core receives a row once for each",
     Caught.GUARD,
     "sends",
-    program="spread",
+    program="mixed",
 )
 def one_for_each_reader(module: ModuleOp) -> None:
     for op in deferred(module):

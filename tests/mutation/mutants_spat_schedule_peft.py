@@ -77,7 +77,7 @@ def vectors_on_the_busiest_core(module: ModuleOp) -> None:
     "tilec.lowering.replica_placement.schedule_lanes",
     "rows are never ahead by more than one, whatever the memories hold",
     Caught.GUARD,
-    "scheduled_cycles",
+    "span_cycles",
     program="mixed",
 )
 def lead_of_one(schedule: Callable[..., Any]) -> Callable[..., Any]:

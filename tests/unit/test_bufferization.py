@@ -145,6 +145,7 @@ class Body:
             cores=ArrayAttr.get(np.zeros(1, np.int32)),
             steps=ArrayAttr.get(np.zeros(1, np.int64)),
             spans=None,
+            resumes=None,
             inputs=[source.results[0]],
             windows=[WindowAttr(RowWindow(self.window_rows, 1, rows=self.window_rows))],
             constants=[constant.result],

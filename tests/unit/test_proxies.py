@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from compilation import package_of
 from guard_programs import LEVELS, module_at, network, parsed
-from tilec.analysis.critical_path import PLACES, Events, SpanBatch, core_span, cut_lanes, replica_span
+from tilec.analysis.critical_path import (
+    PLACES,
+    Boundaries,
+    Events,
+    LaneTimes,
+    SpanBatch,
+    core_span,
+    cut_lanes,
+    replica_span,
+)
 from tilec.analysis.machine import Machine
 from tilec.analysis.proxies import COUNTS, FIELDS, Better, Level, Proxies, Verdict, compare, judge
 from tilec.analysis.window import RowWindow
@@ -146,9 +155,13 @@ def test_replica_span() -> None:
     assert replica_span([SpanBatch(4, 2, 10), SpanBatch(1, 1, 5, ((0, whole),))]) == 25
 
 
+CYCLE_BY_CYCLE = Boundaries.of(np.zeros(2, np.int64), [np.arange(21)])
+"""Of two lanes of 20 cycles that have an instruction at each."""
+
+
 def test_core_span_waits_for_messages() -> None:
     def event(key: int, core: int, partner: int, cycles: int, makes: int, needs: list[int]) -> Events:
-        one = [np.array([value]) for value in (key, core, partner, cycles, cycles, makes)]
+        one = [np.array([value]) for value in (key, core, partner, cycles, cycles, 0, makes)]
         return Events(*one, np.array(needs, np.int64), np.array([len(needs)]))
 
     lane, message, reader = event(0, 0, -1, 10, 0, []), event(1, 0, 1, 3, 0, [0]), event(2, 1, -1, 5, 1, [0])
@@ -157,12 +170,55 @@ def test_core_span_waits_for_messages() -> None:
     assert core_span(Events.join([lane, reader])) == (10, 1), "nothing waits for what nobody brings"
 
 
+def test_a_row_is_through_before_the_next_one() -> None:
+    """Core 0 sends two rows, for 3 cycles each, that take 8 to be there, of which 7 until they have left the network;
+    then it works, and core 3 sends it one."""
+
+    def message(key: int, source: int, target: int, row: int) -> Events:
+        one = [np.array([value]) for value in (key, source, target, 3, 8, 7, row)]
+        return Events(*one, np.array([row]), np.array([1]))
+
+    def lane(key: int, core: int, cycles: int, needs: int) -> Events:
+        one = [np.array([value]) for value in (key, core, -1, cycles, cycles, 0, -1)]
+        return Events(*one, np.array([needs]), np.array([1]))
+
+    sent = [message(0, 0, 1, 0), message(1, 0, 2, 1)]
+    assert core_span(Events.join(sent)).cycles == 7 + 8
+    assert core_span(Events.join([*sent, lane(2, 0, 6, 0)])).cycles == 7 + 3 + 6
+    assert core_span(Events.join([*sent, lane(2, 0, 3, 0), message(3, 3, 0, 2)])).cycles == 2 * 7 + 8
+
+
 def test_messages_cut_lanes() -> None:
-    """Two lanes of 20 cycles: one over 10 steps, of which three have a message, one over 40 with a message at half."""
+    """Two lanes of 20 cycles without a plan: one over 10 steps, of which three have a message, one over 40 steps."""
     at = np.array([103, 104, 109, PLACES + 119, PLACES + 140])
-    pieces = cut_lanes(np.array([0, 1]), np.array([100, 100]), np.array([10, 40]), 20, at)
+    core, step, none = np.array([0, 1]), np.array([100, 100]), np.zeros((0, 3), np.int64)
+    pieces = cut_lanes(LaneTimes(core, step, np.array([10, 40]), np.array([20, 20]), none), at, CYCLE_BY_CYCLE)
     assert pieces.lane.tolist() == [0, 0, 0, 1, 1]
     assert pieces.start.tolist() == [100, 104, 105, 100, 120]
     assert pieces.cycles.tolist() == [8, 2, 10, 10, 10]
     assert pieces.is_first.tolist() == [True, False, False, True, False]
     assert pieces.is_last.tolist() == [False, False, True, False, True]
+
+
+def test_interruptions_cut_lanes() -> None:
+    """The second of two lanes of 20 cycles goes on 12 steps late behind its 8th cycle, and 4 more behind its 15th; one
+    message comes in the first interruption, one where it runs."""
+    resumes = np.array([[1, 8, 20], [1, 15, 31]])
+    core, step = np.array([0, 0]), np.array([100, 200])
+    times = LaneTimes(core, step, np.array([20, 36]), np.array([20, 20]), resumes)
+    pieces = cut_lanes(times, np.array([208, 222]), CYCLE_BY_CYCLE)
+    assert pieces.lane.tolist() == [0, 1, 1, 1, 1, 1]
+    assert pieces.start.tolist() == [100, 200, 209, 220, 223, 231]
+    assert pieces.cycles.tolist() == [20, 8, 0, 3, 4, 5]
+    assert pieces.is_first.tolist() == [True, True, False, False, False, False]
+    assert pieces.is_last.tolist() == [True, False, False, False, False, True]
+
+
+def test_lanes_are_cut_between_two_instructions() -> None:
+    """Two lanes of two bodies: one has instructions at 0, 5, 6 and 18, the other one alone."""
+    core, step, none = np.array([0, 1]), np.array([100, 100]), np.zeros((0, 3), np.int64)
+    times = LaneTimes(core, step, np.array([20, 40]), np.array([20, 20]), none)
+    bodies = Boundaries.of(np.array([0, 1]), [np.array([0, 5, 6, 18, 20]), np.array([0, 20])])
+    pieces = cut_lanes(times, np.array([102, 105, PLACES + 119]), bodies)
+    assert pieces.start.tolist() == [100, 103, 106, 100, 120]
+    assert pieces.cycles.tolist() == [5, 1, 14, 20, 0]

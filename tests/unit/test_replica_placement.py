@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from odd_models import MODELS
 from odd_models import build as build_odd
 from tilec.analysis.core_packing import NoRoomError
-from tilec.analysis.timeline import Timeline, schedule_lanes, validate_timeline
+from tilec.analysis.lane_scheduler import schedule_lanes
+from tilec.analysis.timeline import Timeline, validate_timeline
 from tilec.dialects.registry import make_context
 from tilec.dialects.spat import ComputeBatchOp
 from tilec.lowering.lane_cost import BatchCosts, batch_arrays
@@ -37,7 +38,8 @@ from tilec.passes.pipeline import build_pipeline
 def profile(lanes: list[tuple[int, int, int]], makespan: int, groups: int) -> NDArray[np.float64]:
     """The profile of lanes that are (group, start, finish)."""
     core, start, finish = (np.array(column) for column in zip(*lanes, strict=True))
-    return _busy([core], Timeline([start], [finish], makespan), groups)
+    nothing = np.zeros((0, 3), np.int64)
+    return _busy([core], Timeline([start], [finish], [nothing], [nothing], makespan), groups)
 
 
 def test_a_lane_is_spread_over_its_neighbourhood() -> None:

@@ -115,7 +115,9 @@ def test_estimated_peaks_are_near_the_planned_ones(name: str) -> None:
             start = [op.steps.array.astype(np.int64) for op in batches if op.steps is not None]
             finish = [begin + op.lane_spans for begin, op in zip(start, batches, strict=True)]
             timed = timed_batches(batches, cores, costs, TransferModel(costs.target))
-            estimates.append(int(estimated_peaks(batches, timed, Timeline(start, finish, 0), costs).max()))
+            resumes = [np.zeros((0, 3), np.int64) for _ in batches]
+            timeline = Timeline(start, finish, resumes, [op.planned_sends for op in batches], 0)
+            estimates.append(int(estimated_peaks(batches, timed, timeline, costs).max()))
 
     module = lower(onnx.load(EXAMPLES / f"{name}.onnx"), after_pass=estimate)
     (program,) = [op for op in module.walk() if isinstance(op, pim.ProgramOp)]

@@ -94,3 +94,37 @@ builtin.module attributes {tile.machine = "tiny4"} {
     }
   }
 }
+
+// -----
+
+// Two lanes of one batch, the second amid the first: they would work in the same tiles.
+// CHECK: error: core 1: a lane of 'a' interrupts another one, and both work in one place; schedule with spat-schedule-peft
+builtin.module attributes {tile.machine = "tiny4"} {
+  pim.program {
+    %ry = pim.rows pad 0, 0 slack 0 : memref<2x2x2xf32>
+    pim.core_batch lanes 2 replicas 1 cores <i32[1] [1]> steps <i64[2] [0, 100]> spans <i64[2] [1000, 400]> resumes <i64[1, 3] [0, 100, 500]> ins() windows [] constants() matrices() outs(%ry : memref<2x2x2xf32>) {
+    ^bb0(%out: memref<2x2xf32>):
+      %t = pim.alloc slack 0 : memref<2x2xf32>
+      pim.end
+    } loc("a")
+  }
+}
+
+// -----
+
+// A lane may run where another one stands still, and nowhere else.
+// CHECK: error: core 1: lanes of 'a' and 'b' share step 99; schedule with spat-schedule-peft
+builtin.module attributes {tile.machine = "tiny4"} {
+  pim.program {
+    %ry = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
+    %rz = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
+    pim.core_batch lanes 1 replicas 1 cores <i32[1] [1]> steps <i64[1] [0]> spans <i64[1] [1000]> resumes <i64[1, 3] [0, 100, 500]> ins() windows [] constants() matrices() outs(%ry : memref<1x2x2xf32>) {
+    ^bb0(%out: memref<2x2xf32>):
+      pim.end
+    } loc("a")
+    pim.core_batch lanes 1 replicas 1 cores <i32[1] [1]> steps <i64[1] [99]> spans <i64[1] [400]> ins() windows [] constants() matrices() outs(%rz : memref<1x2x2xf32>) {
+    ^bb0(%out: memref<2x2xf32>):
+      pim.end
+    } loc("b")
+  }
+}

@@ -621,3 +621,103 @@ spat.output "y" shape <i64[2, 2] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 
 
 // expected-error@+1 {{index is no element type of a network's input or output}}
 %0 = spat.input "x" shape <i64[2] [1, 2]> as index : tensor<1x1x2xf32>
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{resumes are tensor<2xi64>, lines of a lane, a cycle and a step expected}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> resumes <i64[2] [0, 1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{resumes name a cycle or step that is negative, or a lane that is not one of 4}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> resumes <i64[1, 3] [4, 0, 1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{resumes name a cycle or step that is negative, or a lane that is not one of 4}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> resumes <i64[1, 3] [0, -1, 1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{a lane resumes behind the end of its span}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> resumes <i64[1, 3] [0, 1, 9]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{resumes are not in order of lanes, cycles and steps}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> resumes <i64[2, 3] [1, 1, 2, 0, 1, 2]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{resumes are not in order of lanes, cycles and steps}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> resumes <i64[2, 3] [0, 2, 3, 0, 1, 4]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{sends are tensor<1x3xf32>, lines of a row, a core and a step expected}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> sends <f32[1, 3] splat 1.0> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{sends are tensor<1x2xi64>, lines of a row, a core and a step expected}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> sends <i64[1, 2] [0, 1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{sends name a row, a core or a step that is negative, or a row that is not one of 4}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> sends <i64[1, 3] [4, 0, 1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{sends name a row, a core or a step that is negative, or a row that is not one of 4}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> sends <i64[1, 3] [0, 0, -1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}

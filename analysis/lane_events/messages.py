@@ -1,0 +1,132 @@
+"""Rows on their way: a core sends its row to one core after the other, and lanes have what they need."""
+
+from __future__ import annotations
+
+from .layout import NONE, PATIENCE, RESUMES, Code, Facts, State
+from .list_heaps import push_event
+
+
+def distribute(facts: Facts, code: Code, state: State, lane: int, time: int) -> None:
+    """The row of a lane that has ended is there for lanes on the same core, and to be sent to others."""
+    core = code.core[lane]
+    first = code.use_first[lane]
+    end = first
+    for number in range(code.use_first[lane + 1] - first):
+        use = code.by_urgency[first + number]
+        if code.use_core[use] == core:
+            arrive(facts, code, state, use, time)
+        else:
+            state.to_send[end] = use
+            end += 1
+    state.send_next[core] = first
+    state.send_end[core] = end
+    go_on(facts, code, state, core, time)
+
+
+def go_on(facts: Facts, code: Code, state: State, core: int, time: int) -> None:
+    """A core goes on, at a time to come: with a message if there is one to send, or with a lane."""
+    if state.send_next[core] == state.send_end[core]:
+        push_event(state, time * facts.keys + facts.starting + core)
+        return
+    place = code.use_place[state.to_send[state.send_next[core]]]
+    push_event(state, time * facts.keys + facts.sending + place * facts.cores + core)
+
+
+def send(facts: Facts, code: Code, state: State, core: int, time: int) -> None:
+    """Sends one of the rows that the core has to send, the most urgent of those that can go now; else waits."""
+    place = next_message(code, state, core, time)
+    begin = state.begin[place - state.send_next[core]]
+    if begin > time:
+        go_on(facts, code, state, core, begin)
+        return
+    use = state.to_send[place]
+    while place > state.send_next[core]:
+        state.to_send[place] = state.to_send[place - 1]
+        place -= 1
+    state.send_next[core] += 1
+    state.sent[use] = time
+    receive(code, state, use, time)
+    arrive(facts, code, state, use, time + code.receive[use])
+    done = time + code.send[use]
+    state.linked[core] = done
+    state.switch[core] = done + code.flight[use]
+    state.free[core] = max(state.free[core], done)
+    go_on(facts, code, state, core, done)
+
+
+def next_message(code: Code, state: State, core: int, time: int) -> int:
+    """Where the next message is among those to send: the most urgent of those that can begin soonest.
+
+    `begin` says when it and those before it can begin.
+    """
+    soonest = max(time, max(state.linked[core], state.switch[core]))
+    first = state.send_next[core]
+    place = first
+    least = 0
+    while place < state.send_end[core]:
+        target = code.use_core[state.to_send[place]]
+        begin = max(soonest, max(state.linked[target], state.switch[target]))
+        begin = between(code, state, target, begin)
+        state.begin[place - first] = begin
+        if begin <= soonest + PATIENCE:
+            return place
+        least = begin if place == first else min(least, begin)
+        place += 1
+    place = first
+    while state.begin[place - first] > least + PATIENCE:
+        place += 1
+    return place
+
+
+def between(code: Code, state: State, core: int, time: int) -> int:
+    """From ``time`` on, when the core is free or between two instructions of its lane, as far as is known now."""
+    lane = state.current[core]
+    if lane == NONE:
+        return max(time, state.free[core])
+    origin = state.origin[core]
+    if origin == NONE:
+        return max(time, state.free[core]) + state.load_left[core]
+    place = next_instruction(code, code.batch[lane], time - origin)
+    return time if place == code.begins_first[code.batch[lane] + 1] else max(time, origin + code.begins[place])
+
+
+def next_instruction(code: Code, batch: int, cycle: int) -> int:
+    """Where in `begins` the first instruction of a lane is that begins at the cycle or later; else the batch's end."""
+    low = code.begins_first[batch]
+    high = code.begins_first[batch + 1]
+    while low < high:
+        middle = (low + high) >> 1
+        if code.begins[middle] < cycle:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def receive(code: Code, state: State, use: int, time: int) -> None:
+    """The receiver takes a message, whatever it does."""
+    core = code.use_core[use]
+    received = time + code.receive[use]
+    state.linked[core] = received
+    if state.current[core] == NONE:
+        state.free[core] = max(state.free[core], received)
+        return
+    resume(state, state.current[core], time - state.origin[core], received)
+    state.origin[core] += code.receive[use]
+
+
+def resume(state: State, lane: int, done: int, time: int) -> None:
+    """Notes that a lane goes on behind ``done`` of its cycles."""
+    place = state.chip[RESUMES]
+    state.resume_lane[place], state.resume_done[place], state.resume_time[place] = lane, done, time
+    state.chip[RESUMES] = place + 1
+
+
+def arrive(facts: Facts, code: Code, state: State, use: int, time: int) -> None:
+    """A row is on a core where it is used: lanes there may have all they need."""
+    for number in range(code.reader_first[use + 1] - code.reader_first[use]):
+        lane = code.readers[code.reader_first[use] + number]
+        state.missing[lane] -= 1
+        state.ready[lane] = max(state.ready[lane], time)
+        if state.missing[lane] == 0:
+            push_event(state, state.ready[lane] * facts.keys + 2 * code.place[lane])

@@ -1,0 +1,265 @@
+"""The scheduler of lanes: all cores at work, event by event.
+
+What a schedule is, and what it takes into account, stands in :mod:`.timeline`. A core starts a lane, loads what that
+needs and is not there, runs it, sends its row to all other cores that read it, and starts the next one. Between two
+instructions of a lane it may receive, or run lanes of other batches that are more urgent. Here the columns are made on
+which the event loop works (:mod:`.lane_events`), and the schedule of what it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..support.machine_code import Kernel, can_compile
+from .lane_events import cores, heaps, layout, loop, messages
+from .lane_events.layout import CHIP, NONE, UNBOUNDED, Code, Facts, State
+from .lane_events.loop import run
+from .lane_graph import LaneGraph, RowUses, lane_graph, row_uses
+from .timeline import TimedBatch, Timeline, TransferCosts
+
+Ints = NDArray[np.int64]
+
+EVENT_LOOP = Kernel("lanes", (heaps, messages, cores, loop), layout)
+
+WORTH_COMPILING = 1000
+"""Lanes from which on loading llvmlite and the machine code takes less time than it saves: there are many rounds."""
+
+NEVER = 1 << 62
+"""More than any event of the compiled loop."""
+
+
+def schedule_lanes(
+    batches: Sequence[TimedBatch],
+    core_count: int,
+    lead: int | Sequence[int] = UNBOUNDED,
+    graph: LaneGraph | None = None,
+    in_turn: bool = False,
+) -> Timeline:
+    """Schedules all lanes; ``batches`` are in topological order. O(n log n) in lanes, reads and messages.
+
+    ``lead`` is how many rows a batch, or each, may be ahead of its slowest reader; it yields where it would stop
+    everything. ``graph``, if it is known already, is that of the batches (:func:`graph_of`). With ``in_turn``, a lane
+    that reads no rows, since its window is outside the image, waits for the one before it in its replica: it could run
+    at once, but its row would then be held for all the samples that come before its own.
+    """
+    graph = graph_of(batches) if graph is None else graph
+    core = np.concatenate([np.zeros(0, np.int64), *(timed.cores for timed in batches)])
+    lanes = len(core)
+    uses = row_uses(graph, core)
+    leads = [lead] * len(batches) if isinstance(lead, int) else list(lead)
+    facts = _facts(lanes, core_count, leads)
+    follower = _followers(batches, graph) if in_turn else np.full(lanes, NONE)
+    code = _code(batches, graph, uses, core, facts, leads, follower)
+    state = _state(code, graph, core_count)
+    if lanes >= WORTH_COMPILING and _longest(batches, code) * facts.keys < NEVER and can_compile():
+        resumes = EVENT_LOOP.run(facts, code, state, lanes)
+    else:
+        waiting: Any = [[] for _ in range(core_count)]
+        state = State(*_listed(state))._replace(events=[], waiting=waiting)
+        resumes = run(facts, Code(*_listed(code)), state, lanes)
+    return _timeline(graph, uses, state, resumes)
+
+
+def graph_of(batches: Sequence[TimedBatch]) -> LaneGraph:
+    """What is the same for every choice of cores."""
+    return lane_graph([timed.ranked for timed in batches])
+
+
+def _facts(lanes: int, core_count: int, leads: Sequence[int]) -> Facts:
+    loading = 2 * lanes
+    sending = loading + core_count
+    starting = sending + lanes * core_count
+    held_back = int(min(leads, default=UNBOUNDED) < UNBOUNDED)
+    return Facts(core_count, held_back, starting + core_count, loading, sending, starting)
+
+
+def _followers(batches: Sequence[TimedBatch], graph: LaneGraph) -> Ints:
+    """Of each lane, the next one of its replica, if that reads no rows although its batch reads some of others."""
+    idle = graph.read_counts() == 0
+    found = np.full(len(idle), NONE)
+    for timed, first in zip(batches, graph.first.tolist(), strict=False):
+        if any(read.producer is not None for read in timed.batch.reads):
+            lanes = first + np.flatnonzero(idle[first + timed.replicas : first + timed.batch.lanes])
+            found[lanes] = lanes + timed.replicas
+    return found
+
+
+def _code(
+    batches: Sequence[TimedBatch],
+    graph: LaneGraph,
+    uses: RowUses,
+    core: Ints,
+    facts: Facts,
+    leads: Sequence[int],
+    follower: Ints,
+) -> Code:
+    lane_at = np.empty_like(graph.place)
+    lane_at[graph.place] = np.arange(len(core))
+    use_place = graph.place[uses.readers[uses.start[:-1]]]
+    begins = [np.array([*timed.begins, timed.cycles], np.int64) for timed in batches]
+    send, receive, flight = _message_cycles(batches, graph, uses, core)
+    loads, item, load_cycles, load_port = _loads(batches, graph)
+    owner = np.repeat(np.arange(len(core)), loads)
+    rows_read = graph.row[np.lexsort((graph.row, graph.reader))] if facts.leads else graph.row[:0]
+    return Code(
+        core=_numbers(core),
+        batch=_numbers(graph.batch_of),
+        place=_numbers(graph.place),
+        lane_at=_numbers(lane_at),
+        first=_numbers(graph.first),
+        lead=_numbers(np.array(leads, np.int64)),
+        follower=_numbers(follower),
+        cycles=_numbers(np.array([timed.cycles for timed in batches], np.int64)),
+        begins_first=_numbers(_firsts([len(one) for one in begins])),
+        begins=_numbers(np.concatenate([core[:0], *begins])),
+        waiting_first=_numbers(_firsts(2 * np.bincount(core, minlength=facts.cores))),
+        use_first=_numbers(uses.first),
+        use_core=_numbers(uses.core),
+        use_place=_numbers(use_place),
+        by_urgency=_numbers(np.lexsort((use_place, uses.row))),
+        reader_first=_numbers(uses.start),
+        readers=_numbers(uses.readers),
+        send=_numbers(send),
+        receive=_numbers(receive),
+        flight=_numbers(flight),
+        load_first=_numbers(_firsts(loads)),
+        load_item=_numbers(item * facts.cores + core[owner]),
+        load_cycles=_numbers(load_cycles),
+        load_port=_numbers(load_port),
+        read_first=_numbers(_firsts(graph.read_counts())),
+        rows_read=_numbers(rows_read),
+    )
+
+
+def _loads(batches: Sequence[TimedBatch], graph: LaneGraph) -> tuple[Ints, Ints, Ints, Ints]:
+    """[lanes] how much is loaded for each lane, constants of its batch first. Of each: what it is, as a number; cycles
+    of the core, and of the port."""
+    lane, number, row = graph.loads.T
+    constants = _firsts([len(timed.constants) for timed in batches])
+    inputs = constants[-1] + _firsts([len(timed.loads) for timed in batches])
+    counts = np.diff(constants)[graph.batch_of]
+    owner = np.repeat(np.arange(len(counts)), counts)
+    constant = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts - constants[graph.batch_of], counts)
+    order = np.argsort(np.concatenate((owner, lane)), kind="stable")
+    item = np.concatenate((constant, constants[-1] + row))[order]
+    kind = np.concatenate((constant, inputs[graph.batch_of[lane]] + number))[order]
+    costs = [load for timed in batches for load in timed.constants] + [
+        load for timed in batches for load in timed.loads
+    ]
+    cycles, port = np.array(costs, np.int64).reshape(-1, 2)[kind].T
+    return counts + np.bincount(lane, minlength=len(counts)), item, cycles, port
+
+
+def _message_cycles(
+    batches: Sequence[TimedBatch], graph: LaneGraph, uses: RowUses, core: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Cycles of sending, of receiving and of the flight of each use of a row; of no meaning where it is computed."""
+    send, receive, flight = (np.zeros(len(uses.row), np.int64) for _ in range(3))
+    ends: list[int] = np.searchsorted(uses.row, graph.first).tolist()
+    alike: dict[TransferCosts, list[Ints]] = {}
+    for timed, begin, end in zip(batches, ends[:-1], ends[1:], strict=True):
+        alike.setdefault(timed.transfer, []).append(np.arange(begin, end))
+    for transfer, parts in alike.items():
+        mine = np.concatenate(parts)
+        pair = core[uses.row[mine]], uses.core[mine]
+        send[mine], receive[mine], flight[mine] = transfer.send[pair], transfer.receive[pair], transfer.flight[pair]
+    return send, receive, flight
+
+
+def _state(code: Code, graph: LaneGraph, core_count: int) -> State:
+    lanes, loads, uses = len(code.core), len(code.load_item), len(code.use_core)
+    missing = graph.read_counts()
+    follower = np.array(code.follower, np.int64)
+    missing[follower[follower != NONE]] = 1  # the lane before it
+    return State(
+        chip=_filled(CHIP),
+        events=_filled(lanes + 1),
+        start=_filled(lanes, NONE),
+        finish=_filled(lanes, NONE),
+        missing=_numbers(missing),
+        ready=_filled(lanes),
+        paused=_filled(lanes, NONE),
+        stopped=_filled((len(graph.first) - 1) * core_count, NONE),
+        current=_filled(core_count, NONE),
+        origin=_filled(core_count, NONE),
+        free=_filled(core_count),
+        linked=_filled(core_count),
+        switch=_filled(core_count),
+        waiting=_filled(2 * lanes),
+        waiting_count=_filled(core_count),
+        to_load=_filled(loads),
+        load_next=_filled(core_count),
+        load_end=_filled(core_count),
+        load_left=_filled(core_count),
+        loaded=_filled(int(np.max(code.load_item, initial=-1)) + 1),
+        to_send=_filled(uses),
+        send_next=_filled(core_count),
+        send_end=_filled(core_count),
+        begin=_filled(core_count),
+        sent=_filled(uses, NONE),
+        unread=_numbers(graph.reader_counts()),
+        held=_filled(lanes),
+        held_at=_filled(lanes, NONE),
+        resume_lane=_filled(lanes + uses),
+        resume_done=_filled(lanes + uses),
+        resume_time=_filled(lanes + uses),
+    )
+
+
+def _longest(batches: Sequence[TimedBatch], code: Code) -> int:
+    """Cycles after which nothing happens: several times what all takes in turn."""
+    work = sum(timed.cycles * len(timed.cores) for timed in batches)
+    return 4 * (work + sum(int(np.sum(column)) for column in (code.send, code.receive, code.flight, code.load_cycles)))
+
+
+def _timeline(graph: LaneGraph, uses: RowUses, state: State, resumes: int) -> Timeline:
+    start, finish, sent = (np.array(column, np.int64) for column in (state.start, state.finish, state.sent))
+    assert (finish >= 0).all(), "a lane was never scheduled"
+    lines = (state.resume_lane, state.resume_done, state.resume_time)
+    lane, done, time = (np.array(column[:resumes], np.int64) for column in lines)
+    order = np.lexsort((time, done, lane))
+    lane, done, time = lane[order], done[order], time[order]
+    remote = sent >= 0
+    row = uses.row[remote]
+    return Timeline(
+        _parts(start, graph.first),
+        _parts(finish, graph.first),
+        _by_batch(graph, lane, done, time - start[lane]),
+        _by_batch(graph, row, uses.core[remote], sent[remote]),
+        int(np.max(state.free, initial=0)),
+    )
+
+
+def _by_batch(graph: LaneGraph, lane: Ints, *columns: Ints) -> list[Ints]:
+    """[batches][n, columns + 1] lines, which are sorted by lane; there, lanes are numbered from 0 in each batch."""
+    lines = np.stack((lane - graph.first[graph.batch_of[lane]], *columns), axis=1)
+    return _parts(lines, np.searchsorted(lane, graph.first))
+
+
+def _parts(lines: Ints, ends: Ints) -> list[Ints]:
+    places: list[int] = ends.tolist()
+    return [lines[begin:end] for begin, end in pairwise(places)]
+
+
+def _firsts(counts: Any) -> Ints:
+    """[n + 1] where each of n groups begins, when they follow one another; last, their end."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.array(counts, np.int64))))
+
+
+def _filled(length: int, value: int = 0) -> Any:
+    return np.full(length, value, np.int64)
+
+
+def _numbers(array: Ints) -> Any:
+    """An array where the event loop expects numbers: contiguous, 64 bits."""
+    return np.ascontiguousarray(array, np.int64)
+
+
+def _listed(columns: Sequence[Any]) -> list[Any]:
+    """The same as lists, which Python indexes faster."""
+    return [column.tolist() for column in columns]
