@@ -21,7 +21,7 @@ from ..analysis.timeline import TimedBatch, Timeline
 from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts
 from .lane_tasks import moved_batches, timed_batches
-from .schedule_memory import estimated_peaks, slot_bytes
+from .schedule_memory import GAPS, estimated_peaks, slot_bytes
 from .target import Target
 from .transfer_costs import TransferModel, row_bytes
 
@@ -75,6 +75,7 @@ def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples
     arrays = np.repeat([costs.of(batch).arrays for batch in batches], replicas)
     owner = np.repeat(np.arange(len(batches)), replicas)
     found: list[tuple[int, int, int, PlacedLanes]] = []
+    room = machine.local_memory_bytes if samples == 1 else int((1 - GAPS) * machine.local_memory_bytes)
     for turn in range(ROUNDS):
         groups = Groups(_busy(group_of, timeline, count), memory, scratch, arrays, owner)
         limit = MEMORY_SHARE * machine.local_memory_bytes
@@ -84,8 +85,9 @@ def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples
         timed = moved_batches(timed, cores, transfers)
         timeline = schedule_lanes(timed, machine.core_count, graph=graph, in_turn=samples > 1)
         peak = int(estimated_peaks(batches, timed, timeline, costs, slots, graph).max())
-        excess = max(peak - machine.local_memory_bytes, 0)
-        found.append((excess, timeline.makespan, turn, PlacedLanes(cores, graph, timed, timeline, not excess)))
+        fits = peak <= room
+        excess = peak - room if samples > 1 and not fits else int(not fits)
+        found.append((excess, timeline.makespan, turn, PlacedLanes(cores, graph, timed, timeline, fits)))
     return min(found, key=lambda one: one[:3])[-1]
 
 

@@ -19,7 +19,7 @@ from ..analysis.window import OUTSIDE
 from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts
 from .replica_placement import PlacedLanes
-from .schedule_memory import estimated_peaks, held_rings, slot_bytes
+from .schedule_memory import GAPS, estimated_peaks, held_rings, slot_bytes
 
 Ints = NDArray[np.int64]
 
@@ -53,7 +53,7 @@ def _with_one_lead(
     for lead in LEADS:
         timeline = schedule_lanes(placed.timed, machine.core_count, lead, placed.graph, in_turn=True)
         peaks = estimated_peaks(batches, placed.timed, timeline, costs, slots)
-        if int(peaks.max()) <= machine.local_memory_bytes:
+        if int(peaks.max()) <= (1 - GAPS) * machine.local_memory_bytes:
             return timeline
     return None
 
@@ -69,9 +69,10 @@ def _with_leads(
     for _ in range(TRIES):
         timeline = schedule_lanes(placed.timed, machine.core_count, leads, placed.graph, in_turn=True)
         peaks = estimated_peaks(batches, placed.timed, timeline, costs, slots)
-        if int(peaks.max()) <= machine.local_memory_bytes:
+        if int(peaks.max()) <= (1 - GAPS) * machine.local_memory_bytes:
             return timeline
-        excess = np.where(peaks > machine.local_memory_bytes, peaks - (1 - MARGIN) * machine.local_memory_bytes, 0)
+        room = (1 - GAPS) * machine.local_memory_bytes
+        excess = np.where(peaks > room, peaks - (1 - MARGIN) * room, 0)
         for index in _largest(held_rings(placed.timed, timeline, slots), excess):
             ahead = _ahead(timeline, index, reads[index])
             leads[index] = max(least[index], int(SHORTENED * min(leads[index], ahead)))

@@ -19,6 +19,9 @@ from .target import Target
 
 Ints = NDArray[np.int64]
 
+GAPS = 0.03
+"""Of a memory that is nearly full for long, as by rows of several samples, what planning may leave between buffers."""
+
 
 def estimated_peaks(
     batches: Sequence[BatchOp],
