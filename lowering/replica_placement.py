@@ -86,7 +86,7 @@ def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples
         timeline = schedule_lanes(timed, machine.core_count, graph=graph, in_turn=samples > 1)
         peak = int(estimated_peaks(batches, timed, timeline, costs, slots, graph).max())
         fits = peak <= room
-        excess = peak - room if samples > 1 and not fits else int(not fits)
+        excess = max(peak - room, 0)
         found.append((excess, timeline.makespan, turn, PlacedLanes(cores, graph, timed, timeline, fits)))
     return min(found, key=lambda one: one[:3])[-1]
 

@@ -15,6 +15,7 @@ from ir_edits import ops_of
 from tilec.analysis.proxies import Level, Proxies, counts
 from tilec.analysis.window import OUTSIDE
 from tilec.analysis.yardsticks import (
+    crowded_memory,
     deal_cores,
     dumb_schedule,
     nearer_than_at_random,
@@ -322,6 +323,8 @@ def test_places_on_the_mesh() -> None:
 def test_yardsticks_that_are_not_known_permit_nothing() -> None:
     assert with_room("dealt_span_cycles", 4)(GRAPH, replace(CHIP, dealt_span_cycles=100)) == 125
     assert with_room("dealt_span_cycles")(GRAPH, CHIP) is None
+    assert crowded_memory(GRAPH, replace(CHIP, live_bytes_max=100)) == 225
+    assert crowded_memory(GRAPH, CHIP) is None
     assert part_of("mvm_count", 4)(GRAPH, replace(CHIP, mvm_count=43)) == 10
     assert part_of("mvm_count", 4)(GRAPH, CHIP) is None
     copies = needed_copies("local_copies", "overwritten")
