@@ -27,8 +27,12 @@ only take memory and messages.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+import numpy as np
+
+from .core_packing import LARGE
 
 BUSY = 0.3
 """The share of the chip's time that a sample makes use of, measured on schedules of convolutional networks."""
@@ -41,6 +45,8 @@ ENOUGH = 0.5
 
 FILL = (0.8, 0.9, 0.97, 1.0)
 """Shares of the arrays to try, in this order. Where groups of arrays are large, not all of a full chip can be used."""
+
+MOST_OF_CORE = (1.0, 0.5, 0.25, 0.125)
 
 PRICES = (0.0, *(float(1 << power) for power in range(24)))
 """Cycles that an array may cost, ascending."""
@@ -119,7 +125,57 @@ def allocate_for_latency(layers: Sequence[Layer], cores: int, arrays_per_core: i
 def _allocate(
     layers: Sequence[Layer], cores: int, arrays_per_core: int, samples: int, weight: int
 ) -> list[Choice] | None:
-    """What each layer gets if work weighs as that of ``weight`` of the ``samples``; None if nothing is found to fit."""
+    """What each layer gets if work weighs as that of ``weight`` of the ``samples``; None if nothing is found to fit.
+
+    Where parts of a layer fill cores that have little to do then, the others crowd on the rest: smaller parts are tried.
+    """
+    found: list[tuple[float, list[Choice]]] = []
+    for most in MOST_OF_CORE:
+        smaller = [_without_large(layer, int(most * arrays_per_core)) for layer in layers]
+        choices = _allocate_all(smaller, cores, arrays_per_core, samples, weight)
+        if choices is None:
+            continue
+        choices = [_renamed(choice, *pair) for choice, *pair in zip(choices, smaller, layers, strict=True)]
+        spread = _work(layers, [one.option for one in choices]) / (BUSY * cores)
+        crowded = _most_crowded(layers, choices, cores, arrays_per_core)
+        latency = sum(layer.options[one.option].latency_cycles for layer, one in zip(layers, choices, strict=True))
+        found.append((max(spread, crowded) + latency, choices))
+        if crowded <= spread:
+            break
+    return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def _without_large(layer: Layer, most: int) -> Layer:
+    """With the options of ``most`` arrays in a part at most; or with those of the smallest parts."""
+    least = min(option.part_arrays for option in layer.options)
+    return replace(layer, options=tuple(option for option in layer.options if option.part_arrays <= max(least, most)))
+
+
+def _renamed(choice: Choice, mine: Layer, layer: Layer) -> Choice:
+    return choice._replace(option=layer.options.index(mine.options[choice.option]))
+
+
+def _most_crowded(layers: Sequence[Layer], choices: Sequence[Choice], cores: int, arrays_per_core: int) -> float:
+    """Cycles of the busiest core if each part goes where there is least to do, as far as there is room."""
+    parts = [
+        (layer.options[choice.option].part_arrays, _busiest(layer, choice))
+        for layer, choice in zip(layers, choices, strict=True)
+        for _ in range(choice.replicas * layer.options[choice.option].parts)
+    ]
+    load, free = np.zeros(cores), np.full(cores, arrays_per_core)
+    large = arrays_per_core * LARGE
+    for arrays, cycles in sorted(parts, key=lambda part: (part[0] <= large, -part[0] * (part[0] > large), -part[1])):
+        core = int(np.where(free >= arrays, load, np.inf).argmin())
+        if free[core] < arrays:
+            return float("inf")
+        load[core] += cycles
+        free[core] -= arrays
+    return float(load.max())
+
+
+def _allocate_all(
+    layers: Sequence[Layer], cores: int, arrays_per_core: int, samples: int, weight: int
+) -> list[Choice] | None:
     for share in FILL:
         budget = int(share * cores * arrays_per_core)
         options = _options(layers, cores, arrays_per_core, budget, weight / samples)

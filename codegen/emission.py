@@ -28,6 +28,7 @@ from .event_path import EventPath
 from .global_layout import ALIGNMENT
 from .isa import ISA, Op
 from .register_use import most_loads
+from .ring_zeros import ring_zeros
 
 I64 = npt.NDArray[np.int64]
 
@@ -93,10 +94,9 @@ def emission_of(module: ModuleOp) -> Emission:
                 found.global_bytes += _place(op.result, target)
             case pim.ConstantOp():
                 constants.add(op.value)
-            case pim.RowsOp() if any(op.pads) and op.rings is not None:
-                core, _, size, first = op.rings.array.T
-                key = event_key(first // len(Phase), Phase.FILL)
-                found.add_alone(Op.LLDI, core, key, target.machine.fill_cycles(size))
+            case pim.RowsOp():
+                fills = ring_zeros(op, target)
+                found.add_alone(Op.LLDI, fills.core, fills.key, target.machine.fill_cycles(fills.size))
             case pim.ConstantRowsOp():
                 _note_constant(held, op, target)
             case pim.LoadOp():

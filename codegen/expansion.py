@@ -22,6 +22,7 @@ from ..support.diagnostics import TileError
 from .global_layout import GlobalLayout, stored_elements
 from .instruction_table import InstructionTable
 from .isa import Op
+from .ring_zeros import ring_zeros
 
 I64 = npt.NDArray[np.int64]
 
@@ -78,11 +79,8 @@ class _Expansion:
     # Rows
 
     def _fill_ring(self, op: pim.RowsOp) -> None:
-        """Zeros all over a ring whose rows have columns of zeros beside them, before its first row comes."""
-        if any(op.pads) and op.rings is not None:
-            core, address, size, first = op.rings.array.T
-            key = event_key(first // len(Phase), Phase.FILL)
-            self._emit(Op.LLDI, op, core=core, key=key, place=0, dest=address, a=size)
+        fills = ring_zeros(op, self._target)
+        self._emit(Op.LLDI, op, core=fills.core, key=fills.key, place=0, dest=fills.address, a=fills.size)
 
     def _load_constant(self, op: pim.ConstantRowsOp) -> None:
         table = _planned(op, op.instances)

@@ -6,13 +6,14 @@ cores as there are replicas and with the network between them at its usual dista
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.core_packing import Groups, pack_groups
+from ..analysis.lane_events.layout import UNBOUNDED
 from ..analysis.lane_graph import LaneGraph, row_uses
 from ..analysis.lane_scheduler import graph_of, schedule_lanes
 from ..analysis.message_times import residences
@@ -51,44 +52,58 @@ class PlacedLanes:
     graph: LaneGraph
     timed: list[TimedBatch]
     timeline: Timeline
-    fits: bool
-    """Whether the local memories seem to suffice."""
+    excess: int
+    """Bytes that seem to be missing in the core that needs most."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the local memories seem to suffice."""
+        return not self.excess
 
 
-def place_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int = 1) -> PlacedLanes:
-    """The placement of least makespan, of those that seem to fit the local memories; or the one that does most nearly.
+class ReplicaPlacer:
+    """Places the replicas of ``batches``. Methods raise `NoRoomError` if the weights do not fit."""
 
-    Raises `NoRoomError` if the weights do not fit.
-    """
-    machine = costs.target.machine
-    replicas = np.array([batch.replica_count for batch in batches])
-    first, count = np.cumsum(replicas)[:-1], int(replicas.sum())
-    model = TransferModel(costs.target)
-    timed = timed_batches(batches, np.split(np.arange(count), first), costs, TransferModel(costs.target, uniform=True))
-    group_of = [one.cores for one in timed]
-    graph = graph_of(timed)
-    timeline = schedule_lanes(timed, count, graph=graph, in_turn=samples > 1)
-    slots = [slot_bytes(batch, costs.target) for batch in batches]
-    memory = _memory(graph, timed, timeline, slots, [costs.of(batch).constant_bytes for batch in batches])
-    transfers = [model.of(batch.outs[0]) for batch in batches]
-    scratch = np.repeat([costs.of(batch).scratch_bytes for batch in batches], replicas)
-    arrays = np.repeat([costs.of(batch).arrays for batch in batches], replicas)
-    owner = np.repeat(np.arange(len(batches)), replicas)
-    found: list[tuple[int, int, int, PlacedLanes]] = []
-    room = machine.local_memory_bytes if samples == 1 else int((1 - GAPS) * machine.local_memory_bytes)
-    for turn in range(ROUNDS):
-        groups = Groups(_busy(group_of, timeline, count), memory, scratch, arrays, owner)
+    def __init__(self, batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int) -> None:
+        replicas = np.array([batch.replica_count for batch in batches])
+        target = costs.target
+        self.batches, self.costs, self.target, self.in_turn = batches, costs, target, samples > 1
+        self.first, self.count = np.cumsum(replicas)[:-1], int(replicas.sum())
+        groups = np.split(np.arange(self.count), self.first)
+        self.timed = timed_batches(batches, groups, costs, TransferModel(target, uniform=True))
+        self.group_of = [one.cores for one in self.timed]
+        self.graph = graph_of(self.timed)
+        self.slots = [slot_bytes(batch, target) for batch in batches]
+        model = TransferModel(target)
+        self.transfers = [model.of(batch.outs[0]) for batch in batches]
+        self.scratch = np.repeat([costs.of(batch).scratch_bytes for batch in batches], replicas)
+        self.arrays = np.repeat([costs.of(batch).arrays for batch in batches], replicas)
+        self.owner = np.repeat(np.arange(len(batches)), replicas)
+        self.room = target.machine.local_memory_bytes
+        if samples > 1:
+            self.room = int((1 - GAPS) * self.room)
+
+    def placements(self, leads: int | Sequence[int] = UNBOUNDED) -> Iterator[PlacedLanes]:
+        """Placements, each for the times at which replicas are busy on the one before."""
+        machine, constants = self.target.machine, [self.costs.of(batch).constant_bytes for batch in self.batches]
+        timeline = schedule_lanes(self.timed, self.count, leads, self.graph, self.in_turn)
+        memory = _memory(self.graph, self.timed, timeline, self.slots, constants)
         limit = MEMORY_SHARE * machine.local_memory_bytes
-        core = pack_groups(groups, machine.core_count, machine.arrays_per_core, limit)
-        core = core_places(batches, graph, core[np.concatenate(group_of)], costs.target)[core]
-        cores = np.split(core, first)
-        timed = moved_batches(timed, cores, transfers)
-        timeline = schedule_lanes(timed, machine.core_count, graph=graph, in_turn=samples > 1)
-        peak = int(estimated_peaks(batches, timed, timeline, costs, slots, graph).max())
-        fits = peak <= room
-        excess = max(peak - room, 0)
-        found.append((excess, timeline.makespan, turn, PlacedLanes(cores, graph, timed, timeline, fits)))
-    return min(found, key=lambda one: one[:3])[-1]
+        for _ in range(ROUNDS):
+            groups = Groups(_busy(self.group_of, timeline, self.count), memory, self.scratch, self.arrays, self.owner)
+            core = pack_groups(groups, machine.core_count, machine.arrays_per_core, limit)
+            placed = self._placed(core, leads)
+            timeline = placed.timeline
+            yield placed
+
+    def _placed(self, core: Ints, leads: int | Sequence[int]) -> PlacedLanes:
+        """The schedule with each group on its ``core``, wherever on the mesh these are."""
+        core = core_places(self.batches, self.graph, core[np.concatenate(self.group_of)], self.target)[core]
+        cores = np.split(core, self.first)
+        timed = moved_batches(self.timed, cores, self.transfers)
+        timeline = schedule_lanes(timed, self.target.machine.core_count, leads, self.graph, self.in_turn)
+        peaks = estimated_peaks(self.batches, timed, timeline, self.costs, self.slots, self.graph)
+        return PlacedLanes(cores, self.graph, timed, timeline, max(0, int(peaks.max()) - self.room))
 
 
 def core_places(batches: Sequence[ComputeBatchOp], graph: LaneGraph, core: Ints, target: Target) -> Ints:

@@ -14,7 +14,6 @@ from ..analysis.contract import Contract, changes_meaning, constant, decided_her
 from ..analysis.core_packing import NoRoomError
 from ..analysis.lane_scheduler import schedule_lanes
 from ..analysis.proxies import Level
-from ..analysis.timeline import Timeline
 from ..analysis.yardsticks import (
     dumb_schedule,
     nearer_than_at_random,
@@ -26,17 +25,12 @@ from ..dialects.location import node_name
 from ..dialects.spat import ComputeBatchOp
 from ..dialects.tile import ArrayAttr
 from ..lowering.lane_cost import BatchCosts, batch_arrays
+from ..lowering.lane_schedule import schedule_replicas
 from ..lowering.lane_tasks import spread_vector_batches
-from ..lowering.replica_placement import PlacedLanes, place_replicas
 from ..lowering.sample_axis import samples_of
-from ..lowering.sample_leads import fitting_timeline
-from ..lowering.schedule_memory import estimated_peaks, slot_bytes
 from ..lowering.target import Target, target_of
 from ..support.diagnostics import TileError
 from .statistics import record_statistic
-
-LEADS = (64, 32, 16, 8, 4, 2, 1)
-"""What is tried, in this order, when no lead is given and the memories do not suffice for an unbounded one."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +110,12 @@ class SpatSchedulePeftPass(ModulePass):
         costs = BatchCosts(target)
         spread_vector_batches(batches, costs, samples)
         try:
-            placed = place_replicas(batches, costs, samples)
+            placed = schedule_replicas(batches, costs, samples)
         except NoRoomError as error:
             raise _too_small(batches, target) from error
-        timeline = self._timeline(batches, placed, costs, samples)
+        timeline = placed.timeline
+        if self.lead:
+            timeline = schedule_lanes(placed.timed, target.machine.core_count, self.lead, placed.graph, samples > 1)
         record_statistic("makespan cycles", timeline.makespan)
         for index, (batch, cores) in enumerate(zip(batches, placed.cores, strict=True)):
             start = timeline.start[index]
@@ -128,25 +124,6 @@ class SpatSchedulePeftPass(ModulePass):
             batch.properties["spans"] = ArrayAttr.get(timeline.finish[index] - start)
             batch.properties["resumes"] = ArrayAttr.get(timeline.resumes[index])
             batch.properties["sends"] = ArrayAttr.get(timeline.messages[index])
-
-    def _timeline(
-        self, batches: list[ComputeBatchOp], placed: PlacedLanes, costs: BatchCosts, samples: int
-    ) -> Timeline:
-        """The schedule with the given lead, or with the longest that seems to fit the local memories."""
-        machine, timeline = costs.target.machine, placed.timeline
-        if self.lead:
-            return schedule_lanes(placed.timed, machine.core_count, self.lead, placed.graph, samples > 1)
-        if placed.fits:
-            return timeline
-        if samples > 1 and (fitting := fitting_timeline(batches, placed, costs)) is not None:
-            return fitting
-        slots = [slot_bytes(batch, costs.target) for batch in batches]
-        for lead in LEADS:
-            timeline = schedule_lanes(placed.timed, machine.core_count, lead, placed.graph, samples > 1)
-            peaks = estimated_peaks(batches, placed.timed, timeline, costs, slots, placed.graph)
-            if int(peaks.max()) <= machine.local_memory_bytes:
-                break
-        return timeline
 
 
 def _too_small(batches: list[ComputeBatchOp], target: Target) -> TileError:

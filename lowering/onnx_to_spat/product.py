@@ -31,6 +31,9 @@ COLUMN_PART = 256
 each has to be sent as a whole to all that read it; in parts, cores share both. Each part takes as many products."""
 
 
+VECTOR_PART = 1024
+
+
 @dataclass(frozen=True)
 class Kernel:
     """The geometry of a convolution; pairs are (rows, columns)."""
@@ -215,8 +218,8 @@ def products(feature: Feature, kernel: Kernel, outputs: int, machine: Machine, p
     columns = machine.array_cols_at(precision.weight_bits)
     tiles = -(-outputs // columns)
     column_parts = -(-tiles // machine.arrays_per_core)
-    if kernel.output[0] > 1:
-        column_parts = max(column_parts, _column_parts(outputs, columns))
+    width = COLUMN_PART if kernel.output[0] > 1 else VECTOR_PART
+    column_parts = max(column_parts, _column_parts(outputs, columns, width))
     found = [Product(feature, kernel, outputs, 1, column_parts, machine, precision)]
     if kernel.dilation[1] == 1 and column_parts == 1:
         for windows in range(2, min(kernel.output[1], MOST_WINDOWS) + 1):
@@ -226,9 +229,9 @@ def products(feature: Feature, kernel: Kernel, outputs: int, machine: Machine, p
     return found
 
 
-def _column_parts(outputs: int, array_columns: int) -> int:
+def _column_parts(outputs: int, array_columns: int, most: int) -> int:
     """Parts of `COLUMN_PART` outputs or fewer; one part less if the last one would not even fill half an array."""
-    parts = -(-outputs // COLUMN_PART)
+    parts = -(-outputs // most)
     width = -(-outputs // (parts * array_columns)) * array_columns
     last = (outputs - 1) % width + 1
     return parts - 1 if parts > 1 and 2 * last < array_columns else parts

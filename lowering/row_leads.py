@@ -1,0 +1,103 @@
+"""How far each batch may run ahead of its readers, so that the rows that wait for them fit the local memories.
+
+Early layers of a large image, or of several samples in flight, have always something to do, and their rows wait for the
+late ones. One lead for all batches is short for all where rows of one are too many for one core. So each batch may have
+its own: on cores that are overfull, the largest rings are found, and the batches whose rows they hold may run less far
+ahead, until everything fits. Both ways are tried, and the schedule that ends first is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.lane_scheduler import schedule_lanes
+from ..analysis.timeline import TimedBatch, Timeline
+from ..analysis.window import OUTSIDE, window_rows
+from ..dialects.spat import ComputeBatchOp
+from .lane_cost import BatchCosts
+from .replica_placement import PlacedLanes
+from .schedule_memory import GAPS, estimated_peaks, held_rings, slot_bytes
+
+Ints = NDArray[np.int64]
+
+SHORTENED = (0.5, 0.8)
+"""Of the rows by which a batch was ahead, the least and the most of what is left to it when they are too many."""
+
+TRIES = 8
+
+MARGIN = 0.05
+"""Of the memory, what is to be left when rings are made shorter: others get longer by it."""
+
+
+class LeadShortener:
+    """Holds back the batches whose rows overfill cores."""
+
+    def __init__(self, batches: Sequence[ComputeBatchOp], timed: Sequence[TimedBatch], costs: BatchCosts) -> None:
+        self._batches, self._costs = batches, costs
+        self._slots = [slot_bytes(batch, costs.target) for batch in batches]
+        self._reads: list[list[tuple[int, Ints]]] = [[] for _ in timed]
+        for index, one in enumerate(timed):
+            for read in one.batch.reads:
+                if read.producer is not None:
+                    rows = window_rows(read.window, one.batch.lanes)
+                    self._reads[read.producer].append((index, rows))
+        self._least = [1 + max((rows.shape[1] for _, rows in mine), default=1) for mine in self._reads]
+
+    def shorten(self, placed: PlacedLanes, leads: Sequence[int], in_turn: bool) -> PlacedLanes | None:
+        """A schedule on the placement whose rows seem to fit the local memories, with leads that are the shorter than
+        ``leads`` the more rows of a batch fill a core; None if none is found. ``in_turn`` is as for
+        :func:`..analysis.lane_scheduler.schedule_lanes`."""
+        machine = self._costs.target.machine
+        room = int((1 - GAPS) * machine.local_memory_bytes)
+        leads = list(leads)
+        for _ in range(TRIES):
+            timeline = schedule_lanes(placed.timed, machine.core_count, leads, placed.graph, in_turn)
+            peaks = estimated_peaks(self._batches, placed.timed, timeline, self._costs, self._slots, placed.graph)
+            if peaks.max() <= room:
+                return replace(placed, timeline=timeline, excess=0)
+            for index, share in _largest(held_rings(placed.timed, timeline, self._slots, placed.graph), peaks, room):
+                ahead = _ahead(timeline, index, self._reads[index])
+                leads[index] = max(self._least[index], int(share * min(leads[index], ahead)))
+        return None
+
+
+def _largest(rings: Ints, peaks: Ints, room: int) -> Iterator[tuple[int, float]]:
+    """The batches whose rings on overfull cores, the largest first, suffice if they get shorter; and the share of them
+    that is to be left."""
+    found: dict[int, float] = {}
+    for core in np.flatnonzero(peaks > room).tolist():
+        share = float(np.clip(room / peaks[core], *SHORTENED))
+        mine = rings[rings[:, 0] == core]
+        mine = mine[np.argsort(-mine[:, 3], kind="stable")]
+        bytes_so_far: Ints = np.cumsum(mine[:, 3])
+        wanted = float(peaks[core] - (1 - MARGIN) * room) / (1 - share)
+        batches: list[int] = mine[: 1 + int(np.searchsorted(bytes_so_far, wanted)), 4].tolist()
+        for batch in batches:
+            found[batch] = min(share, found.get(batch, share))
+    return iter(sorted(found.items()))
+
+
+def _ahead(timeline: Timeline, producer: int, reads: Sequence[tuple[int, Ints]]) -> int:
+    """By how many rows a batch was ahead of its slowest reader at most."""
+    start, done = timeline.start[producer], timeline.finish[producer].copy()
+    for index, rows in reads:
+        inside = rows != OUTSIDE
+        np.maximum.at(done, rows[inside], np.broadcast_to(timeline.finish[index][:, None], rows.shape)[inside])
+    behind = np.searchsorted(np.maximum.accumulate(done), start, side="right")
+    return max(1, int((np.arange(len(start)) - behind).max()))
+
+
+def short_leads(timed: Sequence[TimedBatch]) -> list[int]:
+    """Of each batch, by how many rows it has to be ahead so that neither its replicas nor those of its readers wait for
+    each other: the rows of a window, and one for each replica."""
+    leads = [1 + one.replicas for one in timed]
+    for one in timed:
+        for read in one.batch.reads:
+            if read.producer is not None:
+                rows = read.window.rows + max(one.replicas, timed[read.producer].replicas)
+                leads[read.producer] = max(leads[read.producer], rows)
+    return leads
