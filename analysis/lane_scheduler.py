@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..support.machine_code import Kernel, can_compile
 from .lane_events import cores, heaps, layout, loop, messages
-from .lane_events.layout import CHIP, NONE, UNBOUNDED, Code, Facts, State
+from .lane_events.layout import CHIP, INPUTS, NONE, UNBOUNDED, Code, Facts, State
 from .lane_events.loop import run
 from .lane_graph import LaneGraph, RowUses, lane_graph, row_uses
 from .timeline import TimedBatch, Timeline, TransferCosts
@@ -39,30 +39,33 @@ def schedule_lanes(
     lead: int | Sequence[int] = UNBOUNDED,
     graph: LaneGraph | None = None,
     in_turn: bool = False,
+    request: Ints | None = None,
 ) -> Timeline:
     """Schedules all lanes; ``batches`` are in topological order. O(n log n) in lanes, reads and messages.
 
     ``lead`` is how many rows a batch, or each, may be ahead of its slowest reader; it yields where it would stop
     everything. ``graph``, if it is known already, is that of the batches (:func:`graph_of`). With ``in_turn``, a lane
     that reads no rows, since its window is outside the image, waits for the one before it in its replica: it could run
-    at once, but its row would then be held for all the samples that come before its own.
+    at once, but its row would then be held for all the samples that come before its own. ``request`` [cores] is how
+    long a request of each core takes to global memory, which serves requests as they come; 0 by default.
     """
     graph = graph_of(batches) if graph is None else graph
     core = np.concatenate([np.zeros(0, np.int64), *(timed.cores for timed in batches)])
     lanes = len(core)
     uses = row_uses(graph, core)
     leads = [lead] * len(batches) if isinstance(lead, int) else list(lead)
-    facts = _facts(lanes, core_count, leads)
+    facts = _facts(batches, core_count, leads)
     follower = _followers(batches, graph) if in_turn else np.full(lanes, NONE)
-    code = _code(batches, graph, uses, core, facts, leads, follower)
-    state = _state(code, graph, core_count)
+    request = np.zeros(core_count, np.int64) if request is None else request
+    code = _code(batches, graph, uses, core, facts, leads, follower, request)
+    state = _state(code, facts, graph)
     if lanes >= WORTH_COMPILING and _longest(batches, code) * facts.keys < NEVER and can_compile():
         resumes = EVENT_LOOP.run(facts, code, state, lanes)
     else:
         waiting: Any = [[] for _ in range(core_count)]
         state = State(*_listed(state))._replace(events=[], waiting=waiting)
         resumes = run(facts, Code(*_listed(code)), state, lanes)
-    return _timeline(graph, uses, state, resumes)
+    return _timeline(batches, graph, uses, state, resumes)
 
 
 def graph_of(batches: Sequence[TimedBatch]) -> LaneGraph:
@@ -70,12 +73,15 @@ def graph_of(batches: Sequence[TimedBatch]) -> LaneGraph:
     return lane_graph([timed.ranked for timed in batches])
 
 
-def _facts(lanes: int, core_count: int, leads: Sequence[int]) -> Facts:
+def _facts(batches: Sequence[TimedBatch], core_count: int, leads: Sequence[int]) -> Facts:
+    lanes = sum(len(timed.cores) for timed in batches)
     loading = 2 * lanes
     sending = loading + core_count
     starting = sending + lanes * core_count
     held_back = int(min(leads, default=UNBOUNDED) < UNBOUNDED)
-    return Facts(core_count, held_back, starting + core_count, loading, sending, starting)
+    fetching = starting + core_count
+    constants = sum(len(timed.constants) for timed in batches) * core_count
+    return Facts(core_count, held_back, fetching + lanes, loading, sending, starting, fetching, constants)
 
 
 def _followers(batches: Sequence[TimedBatch], graph: LaneGraph) -> Ints:
@@ -97,6 +103,7 @@ def _code(
     facts: Facts,
     leads: Sequence[int],
     follower: Ints,
+    request: Ints,
 ) -> Code:
     lane_at = np.empty_like(graph.place)
     lane_at[graph.place] = np.arange(len(core))
@@ -105,6 +112,7 @@ def _code(
     send, receive, flight = _message_cycles(batches, graph, uses, core)
     loads, item, load_cycles, load_port = _loads(batches, graph)
     owner = np.repeat(np.arange(len(core)), loads)
+    fetch_first, fetch_lane = _to_fetch(batches, graph, core, facts.cores)
     rows_read = graph.row[np.lexsort((graph.row, graph.reader))] if facts.leads else graph.row[:0]
     return Code(
         core=_numbers(core),
@@ -127,10 +135,13 @@ def _code(
         send=_numbers(send),
         receive=_numbers(receive),
         flight=_numbers(flight),
+        request=_numbers(request),
         load_first=_numbers(_firsts(loads)),
         load_item=_numbers(item * facts.cores + core[owner]),
         load_cycles=_numbers(load_cycles),
         load_port=_numbers(load_port),
+        fetch_first=_numbers(fetch_first),
+        fetch_lane=_numbers(fetch_lane),
         read_first=_numbers(_firsts(graph.read_counts())),
         rows_read=_numbers(rows_read),
     )
@@ -155,6 +166,18 @@ def _loads(batches: Sequence[TimedBatch], graph: LaneGraph) -> tuple[Ints, Ints,
     return counts + np.bincount(lane, minlength=len(counts)), item, cycles, port
 
 
+def _to_fetch(batches: Sequence[TimedBatch], graph: LaneGraph, core: Ints, core_count: int) -> tuple[Ints, Ints]:
+    """The most urgent lane of each batch with constants on each of its cores, by core and urgency; where those of each
+    core begin."""
+    some = np.array([len(timed.constants) > 0 for timed in batches], np.bool_)[graph.batch_of]
+    lanes = np.flatnonzero(some)
+    lanes = lanes[np.argsort(graph.place[lanes], kind="stable")]
+    _, first = np.unique(graph.batch_of[lanes] * core_count + core[lanes], return_index=True)
+    lanes = lanes[np.sort(first)]
+    lanes = lanes[np.argsort(core[lanes], kind="stable")]
+    return _firsts(np.bincount(core[lanes], minlength=core_count)), lanes
+
+
 def _message_cycles(
     batches: Sequence[TimedBatch], graph: LaneGraph, uses: RowUses, core: Ints
 ) -> tuple[Ints, Ints, Ints]:
@@ -171,14 +194,17 @@ def _message_cycles(
     return send, receive, flight
 
 
-def _state(code: Code, graph: LaneGraph, core_count: int) -> State:
-    lanes, loads, uses = len(code.core), len(code.load_item), len(code.use_core)
+def _state(code: Code, facts: Facts, graph: LaneGraph) -> State:
+    lanes, loads, uses, core_count = len(code.core), len(code.load_item), len(code.use_core), facts.cores
+    items = np.array(code.load_item, np.int64)
+    chip = _filled(CHIP)
+    chip[INPUTS] = len(np.unique(items[items >= facts.constants]))
     missing = graph.read_counts()
     follower = np.array(code.follower, np.int64)
     missing[follower[follower != NONE]] = 1  # the lane before it
     return State(
-        chip=_filled(CHIP),
-        events=_filled(lanes + 1),
+        chip=chip,
+        events=_filled(lanes + core_count + 1),
         start=_filled(lanes, NONE),
         finish=_filled(lanes, NONE),
         missing=_numbers(missing),
@@ -196,7 +222,11 @@ def _state(code: Code, graph: LaneGraph, core_count: int) -> State:
         load_next=_filled(core_count),
         load_end=_filled(core_count),
         load_left=_filled(core_count),
-        loaded=_filled(int(np.max(code.load_item, initial=-1)) + 1),
+        asked=_filled(core_count),
+        loaded=_filled(int(np.max(items, initial=-1)) + 1),
+        fetched=_filled(facts.constants, NONE),
+        fetch_next=_numbers(np.array(code.fetch_first[:-1], np.int64)),
+        armed=_filled(core_count),
         to_send=_filled(uses),
         send_next=_filled(core_count),
         send_end=_filled(core_count),
@@ -217,7 +247,7 @@ def _longest(batches: Sequence[TimedBatch], code: Code) -> int:
     return 4 * (work + sum(int(np.sum(column)) for column in (code.send, code.receive, code.flight, code.load_cycles)))
 
 
-def _timeline(graph: LaneGraph, uses: RowUses, state: State, resumes: int) -> Timeline:
+def _timeline(batches: Sequence[TimedBatch], graph: LaneGraph, uses: RowUses, state: State, resumes: int) -> Timeline:
     start, finish, sent = (np.array(column, np.int64) for column in (state.start, state.finish, state.sent))
     assert (finish >= 0).all(), "a lane was never scheduled"
     lines = (state.resume_lane, state.resume_done, state.resume_time)
@@ -231,8 +261,17 @@ def _timeline(graph: LaneGraph, uses: RowUses, state: State, resumes: int) -> Ti
         _parts(finish, graph.first),
         _by_batch(graph, lane, done, time - start[lane]),
         _by_batch(graph, row, uses.core[remote], sent[remote]),
+        _fetches(batches, np.array(state.fetched, np.int64), len(state.free)),
         int(np.max(state.free, initial=0)),
     )
+
+
+def _fetches(batches: Sequence[TimedBatch], fetched: Ints, core_count: int) -> list[Ints]:
+    """[batches][n, 3] constants that cores load."""
+    first = _firsts([len(timed.constants) for timed in batches])
+    constant, core = np.divmod(np.flatnonzero(fetched >= 0), max(core_count, 1))
+    number = constant - first[np.searchsorted(first, constant, side="right") - 1]
+    return _parts(np.stack((number, core, fetched[fetched >= 0]), axis=1), np.searchsorted(constant, first))
 
 
 def _by_batch(graph: LaneGraph, lane: Ints, *columns: Ints) -> list[Ints]:

@@ -127,7 +127,7 @@ def _allocate(
 ) -> list[Choice] | None:
     """What each layer gets if work weighs as that of ``weight`` of the ``samples``; None if nothing is found to fit.
 
-    Where parts of a layer fill cores that have little to do then, the others crowd on the rest: smaller parts are tried.
+    Where parts of one layer fill cores that have little to do then, and others crowd on the rest, parts get smaller.
     """
     found: list[tuple[float, list[Choice]]] = []
     for most in MOST_OF_CORE:

@@ -5,7 +5,8 @@ A core that is free starts, of the lanes whose rows are there, the most urgent o
 after the lane that computes it, to one core after the other, first to those that can take it. Sending occupies the
 sender, receiving the receiver, as blocking `send` and `recv` do, and the next message waits until the row has left the
 network. A receiver in the middle of a lane is held up, between two of its instructions. Rows of the network's inputs
-and constants are loaded by the lane that needs them first on its core, through the one port of global memory.
+are loaded by the lane that needs them first on its core, through the one port of global memory. So are constants, or
+before, by a core that has nothing else to do, once all rows of the inputs have been.
 
 Times are those of the schedule, in cycles: the program need not keep them, only their order.
 """
@@ -37,7 +38,7 @@ class Load(NamedTuple):
     """What loading from global memory costs, in cycles."""
 
     core: int
-    """Of the core when global memory is free."""
+    """Of the core, from when global memory serves its request."""
     port: int
     """Of global memory; others wait meanwhile."""
 
@@ -95,6 +96,8 @@ class Timeline:
     since its start; in this order."""
     messages: list[Ints]
     """[batches][n, 3] the rows that are sent: row, core that receives it, first cycle; by row, then core."""
+    fetches: list[Ints]
+    """[batches][n, 3] the constants that are loaded: which of the batch, core, first cycle; in this order."""
     makespan: int
 
 
@@ -103,6 +106,7 @@ def validate_timeline(batches: Sequence[TimedBatch], timeline: Timeline) -> list
     problems: list[str] = []
     busy: list[tuple[int, int, int]] = []
     arrival: dict[tuple[int, int, int], int] = {}
+    there: dict[tuple[int, int], int] = {}
     for index, (timed, messages) in enumerate(zip(batches, timeline.messages, strict=True)):
         for row, core, sent in messages.tolist():
             home = int(timed.cores[row])
@@ -113,6 +117,14 @@ def validate_timeline(batches: Sequence[TimedBatch], timeline: Timeline) -> list
             busy.append((core, sent, arrival[index, row, core]))
     for index, timed in enumerate(batches):
         begins = [*timed.begins, timed.cycles]
+        for number, core, fetched in timeline.fetches[index].tolist():
+            there[index, core] = there.get((index, core), 0) + 1
+            busy.append((core, fetched, fetched + timed.constants[number].core))
+            if fetched + timed.constants[number].core > timeline.start[index][timed.cores == core].min():
+                problems.append(f"constant {number} of batch {index} comes after a lane that needs it")
+        for core in np.unique(timed.cores).tolist():
+            if there.get((index, core), 0) != len(timed.constants):
+                problems.append(f"core {core} does not load each constant of batch {index} once")
         for lane, (core, start, finish) in enumerate(
             zip(timed.cores.tolist(), timeline.start[index].tolist(), timeline.finish[index].tolist(), strict=True)
         ):

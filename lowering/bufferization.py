@@ -168,6 +168,7 @@ class _Rewrite:
             steps=op.steps,
             spans=op.spans,
             resumes=op.resumes,
+            fetches=op.fetches,
             inputs=inputs,
             windows=op.windows.data,
             constants=constants,

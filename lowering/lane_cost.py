@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,7 +100,7 @@ class BatchCost:
     constant_bytes: int
     """Of the constants of a replica."""
     constant_loads: tuple[Load, ...]
-    """Of loading each, and of repeating it until it is whole."""
+    """Of each, until it is whole."""
     begins: tuple[int, ...] = (0,)
     """At which of a lane's cycles its instructions begin."""
 
@@ -127,25 +127,25 @@ class BatchCosts:
             target.element_bytes * selection.scratch_elements,
             target.element_bytes * (_elements(constants) + _elements(stacks)),
             tuple(
-                load
+                _constant_load(columns, channels, target)
                 for columns, channels in [
                     *((held.columns, held.channels) for held in selection.constants),
                     *((1, math.prod(stack)) for stack in stacks),
                 ]
-                for load in _constant_loads(columns, channels, target)
             ),
             instruction_begins(selection, target),
         )
 
 
-def _constant_loads(columns: int, channels: int, target: Target) -> Iterator[Load]:
+def _constant_load(columns: int, channels: int, target: Target) -> Load:
     """A column of constants is loaded, then repeated, twice as much each time."""
     size, total = channels * target.element_bytes, columns * channels * target.element_bytes
-    yield load_costs(target.machine, size)
+    cycles, port = load_costs(target.machine, size)
     while size < total:
         part = min(size, total - size)
-        yield Load(int(target.machine.copy_cycles(part)), 0)
+        cycles += int(target.machine.copy_cycles(part))
         size += part
+    return Load(cycles, port)
 
 
 def _elements(shapes: Sequence[Sequence[int]]) -> int:

@@ -120,9 +120,18 @@ class _Planner:
         lives: dict[int, tuple[int, int]] = {}
         for use in rows.result.uses:
             if isinstance(batch := use.operation, pim.CoreBatchOp):
+                fetched = _fetched(batch, rows.result)
                 for core, first, last in _lives_of_lanes(batch, Phase.FILL):
-                    earlier = lives.get(core, (first, last))
-                    lives[core] = min(first, earlier[0]), max(last, earlier[1])
+                    begin = fetched.get(core, first)
+                    if begin > first:
+                        raise TileError(
+                            f"node '{node_name(batch)}'",
+                            f"core {core} loads a constant at step {begin // len(Phase)}, and its first lane there is "
+                            f"at step {first // len(Phase)}",
+                            "load it at this step or before",
+                        )
+                    earlier = lives.get(core, (begin, last))
+                    lives[core] = min(begin, earlier[0]), max(last, earlier[1])
         for core in sorted(lives):
             self._want(core, rows, size, *lives[core])
 
@@ -303,6 +312,22 @@ def _cores_of(op: Operation) -> Ints:
             return op.messages.array[:, 1:3]
         case _:
             return np.zeros(0, np.int64)
+
+
+def _fetched(batch: pim.CoreBatchOp, constant: SSAValue) -> dict[int, int]:
+    """By core, the key at which it loads the constant, as far as that is planned."""
+    if batch.fetches is None:
+        return {}
+    number, core, step = batch.fetches.array.astype(np.int64).T
+    loaded = batch.loaded_constants
+    if int(number.max(initial=-1)) >= len(loaded):
+        raise TileError(
+            f"node '{node_name(batch)}'",
+            f"constant {int(number.max())} is to be loaded, and there are {len(loaded)}",
+            "number them from 0",
+        )
+    mine = np.isin(number, [index for index, value in enumerate(loaded) if value is constant])
+    return dict(zip(core[mine].tolist(), event_key(step[mine], Phase.FILL).tolist(), strict=True))
 
 
 def _lives_of_lanes(batch: pim.CoreBatchOp, begin: Phase) -> list[tuple[int, int, int]]:

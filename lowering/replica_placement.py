@@ -24,7 +24,7 @@ from .lane_cost import BatchCosts
 from .lane_tasks import moved_batches, timed_batches
 from .schedule_memory import GAPS, estimated_peaks, slot_bytes
 from .target import Target
-from .transfer_costs import TransferModel, row_bytes
+from .transfer_costs import TransferModel, request_cycles, row_bytes
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -79,6 +79,7 @@ class ReplicaPlacer:
         self.scratch = np.repeat([costs.of(batch).scratch_bytes for batch in batches], replicas)
         self.arrays = np.repeat([costs.of(batch).arrays for batch in batches], replicas)
         self.owner = np.repeat(np.arange(len(batches)), replicas)
+        self.request = request_cycles(target.machine)
         self.room = target.machine.local_memory_bytes
         if samples > 1:
             self.room = int((1 - GAPS) * self.room)
@@ -101,7 +102,7 @@ class ReplicaPlacer:
         core = core_places(self.batches, self.graph, core[np.concatenate(self.group_of)], self.target)[core]
         cores = np.split(core, self.first)
         timed = moved_batches(self.timed, cores, self.transfers)
-        timeline = schedule_lanes(timed, self.target.machine.core_count, leads, self.graph, self.in_turn)
+        timeline = schedule_lanes(timed, self.target.machine.core_count, leads, self.graph, self.in_turn, self.request)
         peaks = estimated_peaks(self.batches, timed, timeline, self.costs, self.slots, self.graph)
         return PlacedLanes(cores, self.graph, timed, timeline, max(0, int(peaks.max()) - self.room))
 

@@ -21,6 +21,7 @@ from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts
 from .replica_placement import PlacedLanes
 from .schedule_memory import GAPS, estimated_peaks, held_rings, slot_bytes
+from .transfer_costs import request_cycles
 
 Ints = NDArray[np.int64]
 
@@ -55,7 +56,9 @@ class LeadShortener:
         room = int((1 - GAPS) * machine.local_memory_bytes)
         leads = list(leads)
         for _ in range(TRIES):
-            timeline = schedule_lanes(placed.timed, machine.core_count, leads, placed.graph, in_turn)
+            timeline = schedule_lanes(
+                placed.timed, machine.core_count, leads, placed.graph, in_turn, request_cycles(machine)
+            )
             peaks = estimated_peaks(self._batches, placed.timed, timeline, self._costs, self._slots, placed.graph)
             if peaks.max() <= room:
                 return replace(placed, timeline=timeline, excess=0)

@@ -25,9 +25,16 @@ def row_bytes(value: SSAValue, target: Target) -> int:
 
 
 def load_costs(machine: Machine, size_bytes: int) -> Load:
-    """Of loading so many bytes from global memory."""
+    """Of loading so many bytes from global memory, once the request is there."""
     port_ns = float(machine.global_memory_ns(size_bytes, write=False))
-    return Load(int(machine.load_cycles(0, size_bytes)), math.ceil(port_ns / machine.period_ns))
+    behind = machine.load_cycles(0, size_bytes) - request_cycles(machine)[0]
+    return Load(int(behind), math.ceil(port_ns / machine.period_ns))
+
+
+def request_cycles(machine: Machine) -> Ints:
+    """[cores] how long a request of each core takes to global memory."""
+    cores = np.arange(machine.core_count)
+    return machine.flight_cycles(cores, machine.core_count, 1)
 
 
 USUAL_HOPS = 4

@@ -29,6 +29,7 @@ from ..lowering.lane_schedule import schedule_replicas
 from ..lowering.lane_tasks import spread_vector_batches
 from ..lowering.sample_axis import samples_of
 from ..lowering.target import Target, target_of
+from ..lowering.transfer_costs import request_cycles
 from ..support.diagnostics import TileError
 from .statistics import record_statistic
 
@@ -115,7 +116,8 @@ class SpatSchedulePeftPass(ModulePass):
             raise _too_small(batches, target) from error
         timeline = placed.timeline
         if self.lead:
-            timeline = schedule_lanes(placed.timed, target.machine.core_count, self.lead, placed.graph, samples > 1)
+            cores, request = target.machine.core_count, request_cycles(target.machine)
+            timeline = schedule_lanes(placed.timed, cores, self.lead, placed.graph, samples > 1, request)
         record_statistic("makespan cycles", timeline.makespan)
         for index, (batch, cores) in enumerate(zip(batches, placed.cores, strict=True)):
             start = timeline.start[index]
@@ -124,6 +126,8 @@ class SpatSchedulePeftPass(ModulePass):
             batch.properties["spans"] = ArrayAttr.get(timeline.finish[index] - start)
             batch.properties["resumes"] = ArrayAttr.get(timeline.resumes[index])
             batch.properties["sends"] = ArrayAttr.get(timeline.messages[index])
+            if len(timeline.fetches[index]):
+                batch.properties["fetches"] = ArrayAttr.get(timeline.fetches[index])
 
 
 def _too_small(batches: list[ComputeBatchOp], target: Target) -> TileError:

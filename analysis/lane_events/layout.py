@@ -10,10 +10,11 @@ then loads, so that messages find lanes that start with them, then messages, by 
 - ``2 * place`` of a lane that is ready, and 1 more for one that ends,
 - ``facts.loading + core`` for a core that may load,
 - ``facts.sending + place * cores + core``, the place of the reader of the row that a core sends,
-- ``facts.starting + core`` for a core that may start a lane.
+- ``facts.starting + core`` for a core that may start a lane,
+- ``facts.fetching + place`` for a core that has nothing to do but to fetch constants, for the lane of this place.
 
-There is never more than one event for each lane: a lane that becomes ready makes one, and every other event follows on
-one that is over.
+There is never more than one event for each lane, and one for each core that fetches: a lane that becomes ready makes
+one, and every other event follows on one that is over.
 """
 
 from __future__ import annotations
@@ -32,10 +33,15 @@ PATIENCE = 2000
 """Cycles, about one product, that a core waits to send the most urgent row rather than another, and that have to
 remain of a lane for a more urgent one to be put in between."""
 
-EVENTS, HELD, RESUMES, PORT = range(4)
+EVENTS, HELD, RESUMES, PORT, INPUTS, FETCHES = range(6)
 """Of the chip: how many events are to come, how many lanes the lead holds back, how often lanes went on after an
-interruption, and until when the port of global memory is taken."""
-CHIP = 4
+interruption, until when the port of global memory is taken, how many rows of inputs are still to be loaded, and from
+when on constants may be fetched again."""
+CHIP = 6
+
+GAP = 2
+"""From one constant that is fetched to the next, in times that the port takes for it: what is loaded meanwhile need not
+wait, even where cores are not where they are planned to be."""
 
 
 class Facts(NamedTuple):
@@ -49,6 +55,9 @@ class Facts(NamedTuple):
     loading: int
     sending: int
     starting: int
+    fetching: int
+    constants: int
+    """Items of loads below this are constants."""
 
 
 class Code(NamedTuple):
@@ -96,6 +105,8 @@ class Code(NamedTuple):
     flight: Numbers
     """and then the network."""
 
+    request: Numbers
+    """Of each core: how long a request takes to global memory."""
     load_first: Numbers
     """Of each lane, and one more: the first of its loads."""
     load_item: Numbers
@@ -104,6 +115,10 @@ class Code(NamedTuple):
     """How long it takes the core,"""
     load_port: Numbers
     """and how long it takes the port."""
+    fetch_first: Numbers
+    """Of each core, and one more: where the lanes begin in"""
+    fetch_lane: Numbers
+    """the lanes that are the first there of their batches, those with constants, most urgent first."""
 
     read_first: Numbers
     """Of each lane, and one more: where its rows begin in"""
@@ -152,8 +167,16 @@ class State(NamedTuple):
     load_end: Numbers
     load_left: Numbers
     """and what cycles are left, if nothing waits for the port."""
+    asked: Numbers
+    """1 if its request is on its way."""
     loaded: Numbers
     """1 for each item that is there, or on its way."""
+    fetched: Numbers
+    """When each constant began to be loaded."""
+    fetch_next: Numbers
+    """Of each core: where in `fetch_lane` the lane is whose constants it fetches next."""
+    armed: Numbers
+    """Of each core: 1 if there is an event for it to fetch."""
 
     to_send: Numbers
     """Uses of each row that are still to be sent, most urgent first."""

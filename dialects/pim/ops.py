@@ -51,6 +51,7 @@ from ..spat.verification import (
     lane_spans,
     output_images,
     verify_element,
+    verify_fetches,
     verify_output,
     verify_resumes,
     verify_schedule,
@@ -340,13 +341,14 @@ class CoreBatchOp(IRDLOperation):
     steps = prop_def(ArrayAttr)
     spans = opt_prop_def(ArrayAttr)
     resumes = opt_prop_def(ArrayAttr)
+    fetches = opt_prop_def(ArrayAttr)
     windows = prop_def(BuiltinArrayAttr[Attribute])
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     traits = traits_def(Isolated(), HasParent(ProgramOp))
     assembly_format = (
         "`lanes` $lanes `replicas` $replicas `cores` $cores `steps` $steps (`spans` $spans^)? "
-        "(`resumes` $resumes^)? `ins` `(` ($inputs^ `:` type($inputs))? `)` `windows` $windows "
+        "(`resumes` $resumes^)? (`fetches` $fetches^)? `ins` `(` ($inputs^ `:` type($inputs))? `)` `windows` $windows "
         "`constants` `(` ($constants^ `:` type($constants))? `)` "
         "`matrices` `(` ($matrices^ `:` type($matrices))? `)` "
         "`outs` `(` ($outs^ `:` type($outs))? `)` attr-dict-with-keyword (`->` type($results_)^)? $body"
@@ -361,6 +363,7 @@ class CoreBatchOp(IRDLOperation):
         steps: ArrayAttr,
         spans: ArrayAttr | None,
         resumes: ArrayAttr | None,
+        fetches: ArrayAttr | None,
         inputs: Sequence[SSAValue],
         windows: Sequence[Attribute],
         constants: Sequence[SSAValue],
@@ -378,6 +381,7 @@ class CoreBatchOp(IRDLOperation):
                 "steps": steps,
                 "spans": spans,
                 "resumes": resumes,
+                "fetches": fetches,
                 "windows": BuiltinArrayAttr(windows),
             },
             result_types=[result_types],
@@ -423,6 +427,12 @@ class CoreBatchOp(IRDLOperation):
         return None if self.resumes is None else self.resumes.array.astype(np.int64)
 
     @property
+    def loaded_constants(self) -> list[SSAValue]:
+        """What each core of the batch loads, as `fetches` numbers it: the constants, then inputs that are constant."""
+        inputs, constants, *_ = self.split_operands
+        return [*constants, *(value for value in inputs if isinstance(value.owner, ConstantOp | ConstantRowsOp))]
+
+    @property
     def last_steps(self) -> NDArray[np.int64]:
         """The last step of each lane."""
         return self.steps.array.astype(np.int64) + self.lane_spans - 1
@@ -462,6 +472,7 @@ class CoreBatchOp(IRDLOperation):
         verify_schedule(self.cores, replicas, self.steps, lanes)
         verify_spans(self.spans, lanes)
         verify_resumes(self.resumes, self.spans, lanes)
+        verify_fetches(self.fetches)
         inputs, constants, matrices, outs = self.split_operands
         results = self.results
         if len(self.windows) != len(inputs):

@@ -42,6 +42,7 @@ from .verification import (
     lane_spans,
     output_images,
     verify_element,
+    verify_fetches,
     verify_output,
     verify_resumes,
     verify_schedule,
@@ -188,6 +189,7 @@ class BatchOp(IRDLOperation, ABC):
     spans = opt_prop_def(ArrayAttr)
     resumes = opt_prop_def(ArrayAttr)
     sends = opt_prop_def(ArrayAttr)
+    fetches = opt_prop_def(ArrayAttr)
     windows = prop_def(BuiltinArrayAttr[WindowAttr])
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
@@ -258,6 +260,7 @@ class BatchOp(IRDLOperation, ABC):
         verify_spans(self.spans, lanes)
         verify_resumes(self.resumes, self.spans, lanes)
         verify_sends(self.sends, lanes)
+        verify_fetches(self.fetches)
         inputs, weights = self.split_operands
         if len(self.windows) != len(inputs):
             raise VerifyException(f"{len(inputs)} inputs with {len(self.windows)} windows")
@@ -328,7 +331,8 @@ class ComputeBatchOp(BatchOp):
     traits = traits_def(Isolated(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
         "`lanes` $lanes (`replicas` $replicas^)? (`cores` $cores^)? (`steps` $steps^)? (`spans` $spans^)? "
-        "(`resumes` $resumes^)? (`sends` $sends^)? (`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
+        "(`resumes` $resumes^)? (`sends` $sends^)? (`fetches` $fetches^)? "
+        "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
         "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
     )
 
@@ -374,9 +378,10 @@ class ScheduledComputeBatchOp(BatchOp):
     Steps order everything on the chip: a core runs its lanes in order of their steps. Lane i extends over `spans[i]`
     steps from its own on. Messages, and lanes of other batches, may interrupt it between two instructions: each line of
     `resumes` is a lane, the cycles of its work that are done by then, and the step, counted from its first, at which it
-    goes on. Without any, the instructions share the span. Each line of `sends` is
-    a row of the result, a core that reads it, and the step of the message between them, for
-    `spat-realize-communication`.
+    goes on. Without any, the instructions share the span. Each line of `sends` is a row of the result, a core that
+    reads it, and the step of the message between them, for `spat-realize-communication`; each line of `fetches` a
+    constant, as `convert-spat-to-pim` numbers those of vector instructions, a core, and the step at which it is loaded
+    there, at the latest that of the first lane.
 
     ```mlir
     %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
@@ -396,7 +401,8 @@ class ScheduledComputeBatchOp(BatchOp):
     traits = traits_def(Isolated(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
         "`lanes` $lanes (`replicas` $replicas^)? `cores` $cores `steps` $steps (`spans` $spans^)? "
-        "(`resumes` $resumes^)? (`sends` $sends^)? (`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
+        "(`resumes` $resumes^)? (`sends` $sends^)? (`fetches` $fetches^)? "
+        "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
         "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
     )
 

@@ -70,6 +70,20 @@ def verify_sends(sends: ArrayAttr | None, lanes: int) -> None:
         )
 
 
+def verify_fetches(fetches: ArrayAttr | None) -> None:
+    """Lines of a constant, a core and a step, each constant once for each core."""
+    if fetches is None:
+        return
+    if len(fetches.shape) != 2 or fetches.shape[1] != 3 or fetches.dtype.kind not in "iu":
+        raise VerifyException(f"fetches are {fetches.tensor_type}, lines of a constant, a core and a step expected")
+    if not fetches.has_data or not fetches.size:
+        return
+    if (fetches.array < 0).any():
+        raise VerifyException("fetches name a constant, a core or a step that is negative")
+    if len(np.unique(fetches.array[:, :2], axis=0)) < len(fetches.array):
+        raise VerifyException("fetches name a constant twice for a core")
+
+
 @lru_cache(KEPT)
 def verify_window(window: RowWindow, rows: int, lanes: int) -> None:
     """The window has a meaning, for an operand of so many rows in a batch of so many lanes."""

@@ -129,6 +129,7 @@ class _Conversion:
             steps=op.steps,
             spans=op.spans,
             resumes=op.resumes,
+            fetches=op.fetches,
             inputs=[self.values[v] if v in self.values else self._constant(v, 1) for v in body.inputs],
             windows=body.windows,
             constants=[self._constant(value, columns) for value, columns in body.constants],

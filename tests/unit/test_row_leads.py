@@ -13,12 +13,12 @@ from tilec.analysis.lane_scheduler import schedule_lanes
 from tilec.analysis.timeline import TimedBatch, validate_timeline
 from tilec.dialects.registry import make_context
 from tilec.dialects.spat import ComputeBatchOp
-from tilec.lowering import sample_leads
+from tilec.lowering import row_leads
 from tilec.lowering.lane_cost import BatchCosts
 from tilec.lowering.lane_tasks import spread_vector_batches
 from tilec.lowering.onnx_importer import import_onnx
-from tilec.lowering.replica_placement import place_replicas
-from tilec.lowering.sample_leads import fitting_timeline
+from tilec.lowering.replica_placement import ReplicaPlacer
+from tilec.lowering.row_leads import LeadShortener, short_leads
 from tilec.lowering.schedule_memory import estimated_peaks
 from tilec.lowering.target import Target, target_of
 from tilec.passes.manager import PassManager
@@ -39,21 +39,35 @@ def test_how_far_a_batch_is_ahead(batches: list[TimedBatch]) -> None:
         for lane, start in enumerate(timeline.start[index]):
             unread = [row for row in range(lane) if done[row] > start]
             expected = max(expected, lane - min(unread, default=lane))
-        found = sample_leads._ahead(timeline, index, sample_leads._reads(batches, index))  # pyright: ignore[reportPrivateUsage]
+        reads = [
+            (reader, read.window.rows_of(np.arange(batches[reader].batch.lanes)))
+            for reader in range(len(batches))
+            for read in batches[reader].batch.reads
+            if read.producer == index
+        ]
+        found = row_leads._ahead(timeline, index, reads)  # pyright: ignore[reportPrivateUsage]
         assert found == expected
 
 
 def test_the_largest_rings_of_overfull_cores_are_made_shorter() -> None:
-    """Of core 1, the ring of 1000 bytes gives 200, and so that of 500 is needed, too; core 0 has room."""
+    """Core 1 has room for 1000 bytes. Of 1240, it is to have four fifths: the ring of 1000 bytes gives 200, which does
+    not leave the margin, so that of 500 is needed, too; of 1900, half is not enough; core 0 has room."""
     rings = np.array([[0, 0, 9, 5000, 0], [1, 0, 9, 100, 1], [1, 0, 9, 1000, 2], [1, 0, 9, 500, 3]])
-    largest = sample_leads._largest  # pyright: ignore[reportPrivateUsage]
-    assert largest(rings, np.array([0.0, 250.0])) == [2, 3]
-    assert largest(rings, np.array([0.0, 150.0])) == [2]
-    assert largest(rings, np.array([0.0, 9999.0])) == [1, 2, 3]
-    assert largest(rings, np.array([0.0, 0.0])) == []
+
+    def largest(peak: int) -> dict[int, float]:
+        return dict(row_leads._largest(rings, np.array([1000, peak]), 1000))  # pyright: ignore[reportPrivateUsage]
+
+    assert largest(1000) == {}
+    assert largest(1100) == {2: pytest.approx(0.8)}
+    assert largest(1240) == {2: pytest.approx(0.8), 3: pytest.approx(0.8)}
+    assert largest(1900) == {
+        1: pytest.approx(1000 / 1900),
+        2: pytest.approx(1000 / 1900),
+        3: pytest.approx(1000 / 1900),
+    }
 
 
-@pytest.mark.parametrize("share", [0.95])
+@pytest.mark.parametrize("share", [0.95, 0.75])
 def test_a_schedule_is_found_that_fits_less_memory(share: float) -> None:
     """Six samples on a machine whose cores have less memory than the rows take if nothing holds them back."""
     module = import_onnx(build("squeezenet1_0", image_size=64, num_classes=10).SerializeToString())
@@ -63,14 +77,20 @@ def test_a_schedule_is_found_that_fits_less_memory(share: float) -> None:
     target = target_of(module)
     costs = BatchCosts(target)
     spread_vector_batches(batches, costs, 6)
-    placed = place_replicas(batches, costs, 6)
+    placer = ReplicaPlacer(batches, costs, 6)
+    placed = next(placer.placements())
+    leads = [
+        max(few, timed.batch.lanes // 6) for few, timed in zip(short_leads(placer.timed), placer.timed, strict=True)
+    ]
     peak = int(estimated_peaks(batches, placed.timed, placed.timeline, costs).max())
     small = BatchCosts(with_memory(target, int(share * peak)))
-    found = fitting_timeline(batches, placed, small)
+    found = LeadShortener(batches, placed.timed, small).shorten(placed, leads, in_turn=True)
     assert found is not None
-    assert int(estimated_peaks(batches, placed.timed, found, small).max()) <= share * peak
-    assert validate_timeline(placed.timed, found) == []
-    assert fitting_timeline(batches, placed, BatchCosts(with_memory(target, 16))) is None
+    assert found.fits
+    assert int(estimated_peaks(batches, placed.timed, found.timeline, small).max()) <= share * peak
+    assert validate_timeline(placed.timed, found.timeline) == []
+    tiny = BatchCosts(with_memory(target, 16))
+    assert LeadShortener(batches, placed.timed, tiny).shorten(placed, leads, in_turn=True) is None
 
 
 def with_memory(target: Target, local_memory_bytes: int) -> Target:

@@ -41,6 +41,11 @@ def batch(lanes: int, cycles: int, cores: list[int], *reads: Read, transfer: Tra
     return TimedBatch(lane_batch, lane_cores, len(cores), cycles, transfer or costs(), loads, begins=begins)
 
 
+def with_constants(batches: list[TimedBatch]) -> list[TimedBatch]:
+    """Every second batch has some."""
+    return [replace(one, constants=CONSTANTS) if index % 2 else one for index, one in enumerate(batches)]
+
+
 def row_by_row(producer: int | None, rows: int = 1) -> Read:
     return Read(producer, RowWindow(rows, rows))
 
@@ -104,6 +109,17 @@ def test_every_schedule_is_valid(batches: list[TimedBatch], lead: int) -> None:
         if batches[producer].cores[row] != batches[index].cores[lane]:
             assert timeline.start[index][lane] >= timeline.finish[producer][row] + RECEIVE
     assert timeline.makespan >= max(int(finish.max()) for finish in timeline.finish)
+
+
+@settings(max_examples=200, deadline=None)
+@given(networks(), st.sampled_from([1, 2, 1 << 30]), st.lists(st.integers(0, 9), min_size=CORES, max_size=CORES))
+def test_every_core_loads_each_constant_before_it_needs_it(
+    batches: list[TimedBatch], lead: int, request: list[int]
+) -> None:
+    """Whatever else happens, and however long requests take to global memory."""
+    batches = with_constants(batches)
+    timeline = schedule_lanes(batches, CORES, lead, request=np.array(request))
+    assert validate_timeline(batches, timeline) == []
 
 
 @settings(max_examples=200, deadline=None)
@@ -285,6 +301,52 @@ def test_the_port_serves_others_while_a_row_is_on_its_way() -> None:
     read = Read(None, RowWindow(1, 3, stride=0))
     slow = replace(batch(3, 10, [0, 1, 2], read), loads=(Load(7, 2),), constants=(Load(7, 2), Load(4, 0)))
     assert starts(schedule_lanes([slow], CORES)) == [[18, 20, 22]]
+
+
+def test_constants_are_fetched_while_a_core_has_nothing_to_do() -> None:
+    """Core 1 waits for the row of core 0, which it receives from 2 + 100 to 107; so it has its constants by then. It
+    begins with them when the row of the input has been asked for, and the port is free, at 2."""
+    first = batch(1, 100, [0], row_by_row(None))
+    second = replace(batch(1, 10, [1], row_by_row(0)), constants=CONSTANTS)
+    timeline = schedule_lanes([first, second], CORES)
+    assert starts(timeline) == [[2], [107]]
+    assert timeline.fetches[1].tolist() == [[0, 1, 2], [1, 1, 9]]
+
+
+def test_a_core_that_is_busy_loads_constants_when_it_needs_them() -> None:
+    """Here both are on one core, and no other has any."""
+    first = batch(1, 100, [0], row_by_row(None))
+    second = replace(batch(1, 10, [0], row_by_row(0)), constants=CONSTANTS)
+    timeline = schedule_lanes([first, second], CORES)
+    assert starts(timeline) == [[2], [113]]
+    assert timeline.fetches[1].tolist() == [[0, 0, 102], [1, 0, 109]]
+
+
+def test_no_constants_are_fetched_while_rows_of_the_input_wait_for_the_port() -> None:
+    """Three rows that take 50 cycles each: before the last one is asked for, core 3 does not fetch anything, and then
+    not before the port is free again. Core 0 computes for 10 cycles and sends for 3 in between."""
+    first = replace(batch(3, 10, [0, 0, 0], row_by_row(None, 3)), loads=(Load(50, 50),))
+    second = replace(batch(1, 10, [3], Read(0, RowWindow(3, 1, rows=3))), constants=(Load(7, 2),))
+    timeline = schedule_lanes([first, second], CORES)
+    assert starts(timeline)[0] == [50, 113, 176]
+    assert timeline.fetches[1].tolist() == [[0, 3, 176]]
+
+
+def test_one_constant_is_fetched_at_a_time_most_urgent_first() -> None:
+    """Those of the longer way to the end; between them the port is free for as long as it was taken."""
+    first = batch(1, 100, [0], row_by_row(None))
+    short = replace(batch(1, 10, [1], row_by_row(0)), constants=(Load(7, 2),))
+    long = replace(batch(1, 50, [2], row_by_row(0)), constants=(Load(7, 2),))
+    timeline = schedule_lanes([first, short, long], CORES)
+    assert timeline.fetches[2].tolist() == [[0, 2, 2]]
+    assert timeline.fetches[1].tolist() == [[0, 1, 6]]
+
+
+def test_global_memory_serves_requests_as_they_come() -> None:
+    """Core 0 asks first, and is far away."""
+    batches = [batch(3, 10, [0, 1, 2], Read(None, RowWindow(1, 3, stride=0)))]
+    timeline = schedule_lanes(batches, CORES, request=np.array([9, 0, 1, 0]))
+    assert starts(timeline) == [[11, 2, 4]]
 
 
 def test_layers_on_different_cores_run_at_the_same_time() -> None:
