@@ -167,7 +167,7 @@ def test_machine_code_does_the_same(batches: list[TimedBatch], lead: int, consta
         patch.setattr(lane_scheduler, "WORTH_COMPILING", 0)
         patch.setattr(lane_scheduler, "run", lambda *_: pytest.fail("it is not compiled"))
         compiled = schedule_lanes(batches, CORES, lead)
-    for name in ("start", "finish", "resumes", "messages"):
+    for name in ("start", "finish", "resumes", "messages", "fetches"):
         for mine, other in zip(getattr(interpreted, name), getattr(compiled, name), strict=True):
             np.testing.assert_array_equal(mine, other, err_msg=name)
     assert interpreted.makespan == compiled.makespan

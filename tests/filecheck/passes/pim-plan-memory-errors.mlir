@@ -128,3 +128,35 @@ builtin.module attributes {tile.machine = "tiny4"} {
     } loc("b")
   }
 }
+
+// -----
+
+// CHECK: error: node 'a': core 1 loads a constant at step 8, and its first lane there is at step 7; load it at this step or before
+builtin.module attributes {tile.machine = "tiny4"} {
+  pim.program {
+    %b = pim.constant <f32[1, 2] splat 1.0> : tensor<2x2xf32>
+    %rb = pim.constant_rows %b : tensor<2x2xf32> -> memref<2x2xf32>
+    %ry = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
+    pim.core_batch lanes 1 replicas 1 cores <i32[1] [1]> steps <i64[1] [7]> fetches <i64[1, 3] [0, 1, 8]> ins() windows [] constants(%rb : memref<2x2xf32>) matrices() outs(%ry : memref<1x2x2xf32>) {
+    ^bb0(%c: memref<2x2xf32>, %out: memref<2x2xf32>):
+      pim.issue "vrelu" length 4 repeat 1 (%c : memref<2x2xf32>) [#pim.access<>] into %out : memref<2x2xf32> #pim.access<>
+      pim.end
+    } loc("a")
+  }
+}
+
+// -----
+
+// CHECK: error: node 'a': constant 1 is to be loaded, and there are 1; number them from 0
+builtin.module attributes {tile.machine = "tiny4"} {
+  pim.program {
+    %b = pim.constant <f32[1, 2] splat 1.0> : tensor<2x2xf32>
+    %rb = pim.constant_rows %b : tensor<2x2xf32> -> memref<2x2xf32>
+    %ry = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
+    pim.core_batch lanes 1 replicas 1 cores <i32[1] [1]> steps <i64[1] [7]> fetches <i64[1, 3] [1, 1, 0]> ins() windows [] constants(%rb : memref<2x2xf32>) matrices() outs(%ry : memref<1x2x2xf32>) {
+    ^bb0(%c: memref<2x2xf32>, %out: memref<2x2xf32>):
+      pim.issue "vrelu" length 4 repeat 1 (%c : memref<2x2xf32>) [#pim.access<>] into %out : memref<2x2xf32> #pim.access<>
+      pim.end
+    } loc("a")
+  }
+}

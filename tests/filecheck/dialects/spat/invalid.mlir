@@ -721,3 +721,43 @@ spat.output "y" shape <i64[2, 2] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 
   %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
   spat.yield %row : tensor<4x2xf32>
 }
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{fetches are tensor<1x3xf32>, lines of a constant, a core and a step expected}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> fetches <f32[1, 3] splat 1.0> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{fetches are tensor<1x2xi64>, lines of a constant, a core and a step expected}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> fetches <i64[1, 2] [0, 1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{fetches name a constant, a core or a step that is negative}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> fetches <i64[1, 3] [0, 0, -1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}
+
+// -----
+
+%x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
+// expected-error@+1 {{fetches name a constant twice for a core}}
+%y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> fetches <i64[2, 3] [0, 0, 1, 0, 0, 2]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
+^bb0(%rows: tensor<1x4x2xf32>):
+  %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+  spat.yield %row : tensor<4x2xf32>
+}

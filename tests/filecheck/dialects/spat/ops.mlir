@@ -65,8 +65,8 @@ func.func @main() {
     spat.yield %max, %sum : tensor<4x3xf32>, tensor<1x3xf32>
   }
 
-  // CHECK: %z = spat.scheduled_compute_batch lanes 4 replicas 2 cores <i32[2] [0, 1]> steps <i64[4] [0, 1, 2, 3]> spans <i64[4] [2, 2, 1, 1]> resumes <i64[1, 3] [0, 0, 1]> sends <i64[1, 3] [1, 0, 7]> ins(%y : tensor<4x4x3xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x3xf32> {
-  %z = spat.scheduled_compute_batch lanes 4 replicas 2 cores <i32[2] [0, 1]> steps <i64[4] [0, 1, 2, 3]> spans <i64[4] [2, 2, 1, 1]> resumes <i64[1, 3] [0, 0, 1]> sends <i64[1, 3] [1, 0, 7]> ins(%y : tensor<4x4x3xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x3xf32> {
+  // CHECK: %z = spat.scheduled_compute_batch lanes 4 replicas 2 cores <i32[2] [0, 1]> steps <i64[4] [0, 1, 2, 3]> spans <i64[4] [2, 2, 1, 1]> resumes <i64[1, 3] [0, 0, 1]> sends <i64[1, 3] [1, 0, 7]> fetches <i64[1, 3] [0, 1, 5]> ins(%y : tensor<4x4x3xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x3xf32> {
+  %z = spat.scheduled_compute_batch lanes 4 replicas 2 cores <i32[2] [0, 1]> steps <i64[4] [0, 1, 2, 3]> spans <i64[4] [2, 2, 1, 1]> resumes <i64[1, 3] [0, 0, 1]> sends <i64[1, 3] [1, 0, 7]> fetches <i64[1, 3] [0, 1, 5]> ins(%y : tensor<4x4x3xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x3xf32> {
   ^bb0(%rows: tensor<1x4x3xf32>):
     %row = spat.view %rows row 0 start 0 step 3 : tensor<1x4x3xf32> -> tensor<4x3xf32>
     spat.yield %row : tensor<4x3xf32>
