@@ -58,7 +58,7 @@ from ..spat.verification import (
     verify_window,
 )
 from ..tile import ArrayAttr
-from ..traits import Isolated, VerifiedAlone
+from ..traits import Isolated, VerifiedAlone, VerifiedWithin
 from .attributes import Access, AccessAttr, access_attr, access_list
 
 Integer: TypeAlias = IntegerAttr[I64]
@@ -343,7 +343,7 @@ class CoreBatchOp(IRDLOperation):
     windows = prop_def(BuiltinArrayAttr[Attribute])
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    traits = traits_def(Isolated(), HasParent(ProgramOp))
+    traits = traits_def(Isolated(), VerifiedWithin(), HasParent(ProgramOp))
     assembly_format = (
         "`lanes` $lanes `replicas` $replicas `cores` $cores `steps` $steps (`spans` $spans^)? "
         "(`resumes` $resumes^)? `ins` `(` ($inputs^ `:` type($inputs))? `)` `windows` $windows "
@@ -459,9 +459,7 @@ class CoreBatchOp(IRDLOperation):
         lanes, replicas = self.lane_count, self.replica_count
         if lanes < 1 or not 1 <= replicas <= lanes:
             raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
-        verify_schedule(self.cores, replicas, self.steps, lanes)
-        verify_spans(self.spans, lanes)
-        verify_resumes(self.resumes, self.spans, lanes)
+        self.verify_arrays()
         inputs, constants, matrices, outs = self.split_operands
         results = self.results
         if len(self.windows) != len(inputs):
@@ -478,6 +476,13 @@ class CoreBatchOp(IRDLOperation):
             if shape_of(value)[0] != lanes:
                 raise VerifyException(f"a result of {shape_of(value)[0]} rows in a batch of {lanes} lanes")
         self._verify_body()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the numbers of the schedule are wrong."""
+        lanes = self.lane_count
+        verify_schedule(self.cores, self.replica_count, self.steps, lanes)
+        verify_spans(self.spans, lanes)
+        verify_resumes(self.resumes, self.spans, lanes)
 
     def _window_type(self, value: SSAValue, window: Attribute) -> Attribute:
         """The type of the argument that stands for what a lane reads of an input."""
@@ -558,7 +563,7 @@ class AllocOp(IRDLOperation):
     slack = prop_def(Integer)
     addresses = opt_prop_def(ArrayAttr)
     result = result_def(_TILE_BUFFER)
-    traits = traits_def(VerifiedAlone())
+    traits = traits_def(VerifiedWithin())
     assembly_format = "`slack` $slack (`at` $addresses^)? attr-dict `:` type($result)"
 
     def __init__(self, shape: Sequence[int], slack: int = 0) -> None:
@@ -567,6 +572,10 @@ class AllocOp(IRDLOperation):
     def verify_(self) -> None:
         if self.slack.value.data < 0:
             raise VerifyException("slack may not be negative")
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table has wrong columns. The stream check looks at addresses."""
         _check_addresses(self.addresses, ("core", "address"))
 
 
@@ -744,7 +753,7 @@ class LoadOp(IRDLOperation):
     assembly_format = (
         "$source `:` type($source) `rows` $rows (`into` $dest^ `:` type($dest))? attr-dict (`->` type($result)^)?"
     )
-    traits = traits_def(HasParent(ProgramOp))
+    traits = traits_def(HasParent(ProgramOp), VerifiedWithin())
 
     def __init__(self, source: SSAValue, rows: ArrayAttr, dest: SSAValue | None = None) -> None:
         super().__init__(
@@ -760,6 +769,10 @@ class LoadOp(IRDLOperation):
         assert loaded is not None
         if shape_of(loaded) != shape_of(self.source):
             raise VerifyException(f"{self.source.type} is loaded as {loaded.type}")
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table names what is not there."""
         _check_table(self.rows, LOAD_COLUMNS, shape_of(self.source)[0])
 
 
@@ -783,7 +796,7 @@ class TransferOp(IRDLOperation):
     messages = prop_def(ArrayAttr)
     result = opt_result_def(ROWS)
     assembly_format = "$source `messages` $messages attr-dict `:` type($source) (`->` type($result)^)?"
-    traits = traits_def(HasParent(ProgramOp))
+    traits = traits_def(HasParent(ProgramOp), VerifiedWithin())
 
     def __init__(self, source: SSAValue, messages: ArrayAttr) -> None:
         super().__init__(
@@ -797,6 +810,10 @@ class TransferOp(IRDLOperation):
             raise VerifyException("a transfer of tensors has a result, one of buffers has none")
         if self.result is not None and self.result.type != self.source.type:
             raise VerifyException(f"{self.source.type} is transferred as {self.result.type}")
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table names what is not there, or a message that goes nowhere."""
         _check_table(self.messages, ("row", "source", "target", "step"), shape_of(self.source)[0])
         if self.messages.has_data and (self.messages.array[:, 1] == self.messages.array[:, 2]).any():
             raise VerifyException("a message from a core to itself")
@@ -826,7 +843,7 @@ class RowsOp(IRDLOperation):
     assembly_format = (
         "`pad` $pad_left `,` $pad_right `slack` $slack (`at` $instances^ `rings` $rings)? attr-dict `:` type($result)"
     )
-    traits = traits_def(HasParent(ProgramOp))
+    traits = traits_def(HasParent(ProgramOp), VerifiedWithin())
 
     def __init__(self, shape: Sequence[int], pad_left: int, pad_right: int, slack: int) -> None:
         super().__init__(
@@ -841,6 +858,10 @@ class RowsOp(IRDLOperation):
     def verify_(self) -> None:
         if min(*self.pads, self.slack.value.data) < 0:
             raise VerifyException("pads and slack may not be negative")
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the tables have wrong columns. The stream check looks at addresses."""
         _check_addresses(self.instances, ("core", "row", "address"))
         _check_addresses(self.rings, ("core", "address", "bytes", "key of the first row"))
 
@@ -864,7 +885,7 @@ class ConstantRowsOp(IRDLOperation):
     instances = opt_prop_def(ArrayAttr)
     result = result_def(F32Shape((2, 3), tensors=False, buffers=True))
     assembly_format = "$source (`at` $instances^)? attr-dict `:` type($source) `->` type($result)"
-    traits = traits_def(HasParent(ProgramOp))
+    traits = traits_def(HasParent(ProgramOp), VerifiedWithin())
 
     def __init__(self, source: SSAValue) -> None:
         super().__init__(operands=[source], result_types=[buffer_type(*shape_of(source))])
@@ -874,6 +895,10 @@ class ConstantRowsOp(IRDLOperation):
             raise VerifyException("the source is no pim.constant")
         if shape_of(self.source) != shape_of(self.result):
             raise VerifyException(f"{self.source.type} is held as {self.result.type}")
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table has wrong columns. The stream check looks at addresses."""
         _check_addresses(self.instances, ("core", "address", "step"))
 
 

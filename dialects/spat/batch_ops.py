@@ -35,7 +35,7 @@ from ...analysis.window import RowWindow
 from ..interned import segment_sizes
 from ..shaped_types import ROWS, TILE_OR_ROWS
 from ..tile import ArrayAttr
-from ..traits import Isolated, VerifiedAlone
+from ..traits import Isolated, VerifiedAlone, VerifiedWithin
 from .attributes import WindowAttr
 from .tile_ops import TILE_OPS, F32Tensor, Integer, PickOp, VMMOp, YieldOp, integer, shape_of, tile_type
 from .verification import (
@@ -255,9 +255,7 @@ class BatchOp(IRDLOperation, ABC):
         lanes, replicas = self.lane_count, self.replica_count
         if lanes < 1 or not 1 <= replicas <= lanes:
             raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
-        verify_spans(self.spans, lanes)
-        verify_resumes(self.resumes, self.spans, lanes)
-        verify_sends(self.sends, lanes)
+        self.verify_arrays()
         inputs, weights = self.split_operands
         if len(self.windows) != len(inputs):
             raise VerifyException(f"{len(inputs)} inputs with {len(self.windows)} windows")
@@ -275,6 +273,13 @@ class BatchOp(IRDLOperation, ABC):
         arguments = set(self.weight_arguments)
         for op in self.block.ops:
             self._verify_body_op(op, arguments)
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the numbers of the schedule are wrong."""
+        lanes = self.lane_count
+        verify_spans(self.spans, lanes)
+        verify_resumes(self.resumes, self.spans, lanes)
+        verify_sends(self.sends, lanes)
 
     def _verify_body_op(self, op: Operation, weights: set[SSAValue]) -> None:
         if type(op) not in _TILE_OPS and not isinstance(op, TILE_OPS):
@@ -325,7 +330,7 @@ class ComputeBatchOp(BatchOp):
     name = "spat.compute_batch"
     cores = opt_prop_def(ArrayAttr)
     steps = opt_prop_def(ArrayAttr)
-    traits = traits_def(Isolated(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
+    traits = traits_def(Isolated(), VerifiedWithin(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
         "`lanes` $lanes (`replicas` $replicas^)? (`cores` $cores^)? (`steps` $steps^)? (`spans` $spans^)? "
         "(`resumes` $resumes^)? (`sends` $sends^)? (`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
@@ -363,6 +368,9 @@ class ComputeBatchOp(BatchOp):
         super().verify_()
         if (self.cores is None) != (self.steps is None):
             raise VerifyException("a schedule has both cores and steps")
+
+    def verify_arrays(self) -> None:
+        super().verify_arrays()
         if self.cores is not None and self.steps is not None:
             verify_schedule(self.cores, self.replica_count, self.steps, self.lane_count)
 
@@ -393,15 +401,15 @@ class ScheduledComputeBatchOp(BatchOp):
     name = "spat.scheduled_compute_batch"
     cores = prop_def(ArrayAttr)
     steps = prop_def(ArrayAttr)
-    traits = traits_def(Isolated(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
+    traits = traits_def(Isolated(), VerifiedWithin(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
         "`lanes` $lanes (`replicas` $replicas^)? `cores` $cores `steps` $steps (`spans` $spans^)? "
         "(`resumes` $resumes^)? (`sends` $sends^)? (`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
         "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
     )
 
-    def verify_(self) -> None:
-        super().verify_()
+    def verify_arrays(self) -> None:
+        super().verify_arrays()
         verify_schedule(self.cores, self.replica_count, self.steps, self.lane_count)
 
     @property

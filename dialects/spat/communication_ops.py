@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..shaped_types import ROWS
 from ..tile import ArrayAttr
+from ..traits import VerifiedWithin
 from .attributes import ChannelType
 from .tile_ops import shape_of
 
@@ -57,13 +58,17 @@ class DeferredCommunicationOp(IRDLOperation):
     source = operand_def(T)
     needs = prop_def(ArrayAttr)
     result = result_def(T)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedWithin())
     assembly_format = "$source `needs` $needs attr-dict `:` type($result)"
 
     def __init__(self, source: SSAValue, needs: NDArray[np.int64]) -> None:
         super().__init__(operands=[source], properties={"needs": ArrayAttr.get(needs)}, result_types=[source.type])
 
     def verify_(self) -> None:
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table names what is not there."""
         _check_table(self.needs, NEED_COLUMNS, shape_of(self.source)[0])
 
 
@@ -81,6 +86,7 @@ class ChannelSendOp(IRDLOperation):
     source = operand_def(ROWS)
     messages = prop_def(ArrayAttr)
     channel = result_def(ChannelType())
+    traits = traits_def(VerifiedWithin())
     assembly_format = "$source `messages` $messages attr-dict `:` type($source)"
 
     def __init__(self, source: SSAValue, messages: NDArray[np.int64]) -> None:
@@ -89,6 +95,10 @@ class ChannelSendOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table names what is not there, or a message that goes nowhere."""
         _check_table(self.messages, MESSAGE_COLUMNS, shape_of(self.source)[0])
         if self.messages.has_data and (self.messages.array[:, 1] == self.messages.array[:, 2]).any():
             raise VerifyException("a message from a core to itself")

@@ -26,7 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..interned import integer, tensor_type
 from ..shaped_types import ROWS, TILE, TILE_OR_ROWS
 from ..tile import ArrayAttr
-from ..traits import VerifiedAlone
+from ..traits import VerifiedAlone, VerifiedWithin
 
 F32Tensor: TypeAlias = TensorType[Float32Type]
 Integer: TypeAlias = IntegerAttr[I64]
@@ -468,7 +468,7 @@ class PickOp(IRDLOperation):
     source = operand_def(ROWS)
     table = prop_def(ArrayAttr)
     result = result_def(TILE)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedWithin(shapes_seen_from_around=True))
     assembly_format = "$source `by` $table attr-dict `:` type($source) `->` type($result)"
 
     def __init__(self, source: SSAValue, table: NDArray[np.int32]) -> None:
@@ -479,10 +479,15 @@ class PickOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        choices, *tile = shape_of(self.source)
+        _, *tile = shape_of(self.source)
         _require(shape_of(self.result) == tuple(tile), f"the picked tile is {_dims(tile)}")
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table is no list, or names a tile that is not there."""
         is_list = len(self.table.shape) == 1 and self.table.dtype.kind in "iu"
         _require(is_list, "a table of one integer per lane expected")
+        choices = shape_of(self.source)[0]
         if self.table.has_data and self.table.size:
             least, most = int(self.table.array.min()), int(self.table.array.max())
             _require(0 <= least <= most < choices, f"the table picks tiles {least} to {most} of {choices}")
