@@ -43,8 +43,9 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ...analysis.window import window_rows
 from ...codegen.isa import Op
-from ..interned import buffer_type, integer, segment_sizes, segments, string, tensor_type
+from ..interned import buffer_type, initialize, integer, segment_sizes, segments, string, tensor_type
 from ..shaped_types import ROWS, TILE, TILE_OR_ROWS, F32Shape
 from ..spat.attributes import WindowAttr
 from ..spat.verification import (
@@ -369,20 +370,17 @@ class CoreBatchOp(IRDLOperation):
         result_types: Sequence[Attribute],
         body: Region,
     ) -> None:
-        super().__init__(
-            operands=[inputs, constants, matrices, outs],
-            properties={
-                "lanes": integer(lanes),
-                "replicas": integer(replicas),
-                "cores": cores,
-                "steps": steps,
-                "spans": spans,
-                "resumes": resumes,
-                "windows": BuiltinArrayAttr(windows),
-            },
-            result_types=[result_types],
-            regions=[body],
-        )
+        properties = {
+            "lanes": integer(lanes),
+            "replicas": integer(replicas),
+            "cores": cores,
+            "steps": steps,
+            "spans": spans,
+            "resumes": resumes,
+            "windows": BuiltinArrayAttr(windows),
+            "operandSegmentSizes": segments(len(inputs), len(constants), len(matrices), len(outs)),
+        }
+        initialize(self, (*inputs, *constants, *matrices, *outs), properties, result_types, (body,))
 
     @property
     def split_operands(self) -> tuple[Sequence[SSAValue], ...]:
@@ -451,7 +449,7 @@ class CoreBatchOp(IRDLOperation):
         """The rows of an input that each lane reads, `[lanes, rows]`; -1 for a row of zeros."""
         window = self.windows.data[index]
         if isinstance(window, WindowAttr):
-            return window.data.rows_of(np.arange(self.lane_count))
+            return window_rows(window.data, self.lane_count)
         assert isinstance(window, ArrayAttr)
         return window.array
 
@@ -527,7 +525,7 @@ class YieldOp(IRDLOperation):
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
     def __init__(self, *values: SSAValue) -> None:
-        super().__init__(operands=[values])
+        initialize(self, values, {}, ())
 
 
 @irdl_op_definition
@@ -567,7 +565,7 @@ class AllocOp(IRDLOperation):
     assembly_format = "`slack` $slack (`at` $addresses^)? attr-dict `:` type($result)"
 
     def __init__(self, shape: Sequence[int], slack: int = 0) -> None:
-        super().__init__(properties={"slack": integer(slack)}, result_types=[buffer_type(*shape)])
+        initialize(self, (), {"slack": integer(slack)}, (buffer_type(*shape),))
 
     def verify_(self) -> None:
         if self.slack.value.data < 0:
@@ -641,13 +639,8 @@ class IssueOp(IRDLOperation):
             "chained": UnitAttr() if chained else None,
             "operandSegmentSizes": segments(len(sources), int(matrix is not None), 1),
         }
-        # Half of all ops are of this kind. The constructor of IRDL would find out again what is known here.
-        Operation.__init__(
-            self,
-            operands=[*(value for value, _ in sources), *(() if matrix is None else (matrix,)), dest],
-            properties={name: value for name, value in properties.items() if value is not None},
-            result_types=[dest.type] if is_tensor(dest) else [],
-        )
+        operands = (*(value for value, _ in sources), *(() if matrix is None else (matrix,)), dest)
+        initialize(self, operands, properties, (dest.type,) if is_tensor(dest) else ())
 
     @property
     def opcode(self) -> Op:
@@ -799,11 +792,7 @@ class TransferOp(IRDLOperation):
     traits = traits_def(HasParent(ProgramOp), VerifiedWithin())
 
     def __init__(self, source: SSAValue, messages: ArrayAttr) -> None:
-        super().__init__(
-            operands=[source],
-            properties={"messages": messages},
-            result_types=[[source.type] if is_tensor(source) else []],
-        )
+        initialize(self, (source,), {"messages": messages}, (source.type,) if is_tensor(source) else ())
 
     def verify_(self) -> None:
         if is_tensor(self.source) != (self.result is not None):
@@ -846,10 +835,8 @@ class RowsOp(IRDLOperation):
     traits = traits_def(HasParent(ProgramOp), VerifiedWithin())
 
     def __init__(self, shape: Sequence[int], pad_left: int, pad_right: int, slack: int) -> None:
-        super().__init__(
-            properties={"pad_left": integer(pad_left), "pad_right": integer(pad_right), "slack": integer(slack)},
-            result_types=[buffer_type(*shape)],
-        )
+        properties = {"pad_left": integer(pad_left), "pad_right": integer(pad_right), "slack": integer(slack)}
+        initialize(self, (), properties, (buffer_type(*shape),))
 
     @property
     def pads(self) -> tuple[int, int]:

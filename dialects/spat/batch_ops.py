@@ -32,7 +32,7 @@ from xdsl.traits import ConstantLike, Pure, RecursiveMemoryEffect, SingleBlockIm
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.window import RowWindow
-from ..interned import segment_sizes
+from ..interned import initialize, segment_sizes, segments
 from ..shaped_types import ROWS, TILE_OR_ROWS
 from ..tile import ArrayAttr
 from ..traits import Isolated, VerifiedAlone, VerifiedWithin
@@ -69,7 +69,7 @@ class ConstantOp(IRDLOperation):
     assembly_format = "$value attr-dict `:` type($result)"
 
     def __init__(self, value: ArrayAttr) -> None:
-        super().__init__(properties={"value": value}, result_types=[tile_type(*value.shape)])
+        initialize(self, (), {"value": value}, (tile_type(*value.shape),))
 
     def verify_(self) -> None:
         if shape_of(self.result) != self.value.shape or self.value.dtype != np.dtype("<f4"):
@@ -349,16 +349,14 @@ class ComputeBatchOp(BatchOp):
     ) -> None:
         last = body.block.last_op
         assert isinstance(last, YieldOp)
-        super().__init__(
-            operands=[inputs, weights],
-            properties={
-                "lanes": integer(lanes),
-                "replicas": integer(replicas),
-                "windows": BuiltinArrayAttr([WindowAttr(window) for window in windows]),
-            },
-            result_types=[[tile_type(lanes, *shape_of(value)) for value in last.values]],
-            regions=[body],
-        )
+        properties = {
+            "lanes": integer(lanes),
+            "replicas": integer(replicas),
+            "windows": BuiltinArrayAttr([WindowAttr(window) for window in windows]),
+            "operandSegmentSizes": segments(len(inputs), len(weights)),
+        }
+        result_types = [tile_type(lanes, *shape_of(value)) for value in last.values]
+        initialize(self, (*inputs, *weights), properties, result_types, (body,))
 
     @property
     def is_scheduled(self) -> bool:
