@@ -251,6 +251,10 @@ class BatchOp(IRDLOperation, ABC):
         """The body's vector-matrix products: one array group each."""
         return [op for op in self.block.ops if isinstance(op, VMMOp)]
 
+    @property
+    def has_products(self) -> bool:
+        return any(isinstance(op, VMMOp) for op in self.block.ops)
+
     def verify_(self) -> None:
         lanes, replicas = self.lane_count, self.replica_count
         if lanes < 1 or not 1 <= replicas <= lanes:

@@ -19,6 +19,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..interned import initialize
 from ..shaped_types import ROWS
 from ..tile import ArrayAttr
 from ..traits import VerifiedWithin
@@ -62,7 +63,7 @@ class DeferredCommunicationOp(IRDLOperation):
     assembly_format = "$source `needs` $needs attr-dict `:` type($result)"
 
     def __init__(self, source: SSAValue, needs: NDArray[np.int64]) -> None:
-        super().__init__(operands=[source], properties={"needs": ArrayAttr.get(needs)}, result_types=[source.type])
+        initialize(self, (source,), {"needs": ArrayAttr.get(needs)}, (source.type,))
 
     def verify_(self) -> None:
         self.verify_arrays()
@@ -90,9 +91,7 @@ class ChannelSendOp(IRDLOperation):
     assembly_format = "$source `messages` $messages attr-dict `:` type($source)"
 
     def __init__(self, source: SSAValue, messages: NDArray[np.int64]) -> None:
-        super().__init__(
-            operands=[source], properties={"messages": ArrayAttr.get(messages)}, result_types=[ChannelType()]
-        )
+        initialize(self, (source,), {"messages": ArrayAttr.get(messages)}, (ChannelType(),))
 
     def verify_(self) -> None:
         self.verify_arrays()
@@ -123,7 +122,7 @@ class ChannelReceiveOp(IRDLOperation):
     assembly_format = "$source `from` $channel attr-dict `:` type($result)"
 
     def __init__(self, source: SSAValue, channel: SSAValue) -> None:
-        super().__init__(operands=[source, channel], result_types=[source.type])
+        initialize(self, (source, channel), {}, (source.type,))
 
     @property
     def send(self) -> ChannelSendOp:

@@ -101,7 +101,7 @@ class Product:
     machine: Machine
     precision: Precision
 
-    @property
+    @cached_property
     def columns(self) -> int:
         """Products of one lane: columns of the tiles that they give."""
         return -(-self.kernel.output[1] // self.windows)
@@ -120,7 +120,7 @@ class Product:
     def array_columns(self) -> int:
         return self.machine.array_cols_at(self.precision.weight_bits)
 
-    @property
+    @cached_property
     def group_arrays(self) -> int:
         """Arrays that one product drives: the column tiles of one column part."""
         tiles = -(-self.windows * self.outputs // self.array_columns)
