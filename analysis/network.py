@@ -83,13 +83,19 @@ def _square(reader: RecordReader, part: object, name: str, core_count: int, memo
     for source, row in reader.mapping(part, name).items():
         if not _is_id(source):
             reader.error(f"{name}.{source}", "is no core number")
+        at = index.get(source)
         for target, value in reader.mapping(row, f"{name}.{source}").items():
+            column = index.get(target)
+            if at is not None and column is not None and isinstance(value, int | float) and 0.0 <= value <= most:
+                if not isinstance(value, bool):  # as nearly all are: what follows says what is wrong with the others
+                    square[at, column] = value
+                    continue
             path = f"{name}.{source}.{target}"
             number = reader.real(value, path, 0.0, most)
             if not _is_id(target):
                 reader.error(path, "is no core number")
-            elif number is not None and source in index and target in index:
-                square[index[source], index[target]] = number
+            elif number is not None and at is not None and column is not None:
+                square[at, column] = number
     return square
 
 

@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 @dataclass(frozen=True)
 class Run:
@@ -69,6 +72,23 @@ def gathered_slices(pieces: Sequence[int], height: int) -> tuple[Slice, ...]:
             start = stop
     slices.append(Slice(row, tuple(runs)))
     return tuple(slices)
+
+
+def direct_count(pieces: Sequence[int], height: int) -> int:
+    """The number of :func:`direct_slices`."""
+    return sum(-(-length // height) for length in pieces)
+
+
+def gathered_count(pieces: Sequence[int], height: int) -> int:
+    """The number of :func:`gathered_slices`."""
+    return max(1, -(-sum(pieces) // height))
+
+
+def gathered_lengths(pieces: Sequence[int], height: int) -> NDArray[np.int64]:
+    """The lengths of the runs in :func:`gathered_slices`, in order."""
+    ends = np.cumsum(pieces, dtype=np.int64)
+    cuts = np.concatenate((np.zeros(1, np.int64), ends, np.arange(height, int(ends[-1]), height)))
+    return np.diff(np.unique(cuts))
 
 
 def split_evenly(count: int, parts: int) -> list[range]:

@@ -60,7 +60,7 @@ class ArrayData:
         """Wraps a read-only view of ``array``; copies only what is not contiguous or not little-endian."""
         dtype = array.dtype.newbyteorder("<")
         assert dtype in DTYPE_NAMES, f"#tile.array cannot hold elements of type {array.dtype}"
-        view = _contiguous(array, dtype).reshape(array.shape).view()
+        view = contiguous(array, dtype).reshape(array.shape).view()
         view.flags.writeable = False
         return ArrayData(dtype, array.shape, view, None)
 
@@ -102,7 +102,9 @@ class ArrayData:
         return f"ArrayData({DTYPE_NAMES[self.dtype]}{list(self.shape)}, {self.digest})"
 
 
-def _contiguous(array: Array, dtype: np.dtype[Any]) -> Array:
+def contiguous(array: Array, dtype: np.dtype[Any] | None = None) -> Array:
+    """``array``, if it is of this type and contiguous, or else a copy that is."""
+    dtype = array.dtype if dtype is None else dtype
     if array.ndim != 2 or not array.flags.f_contiguous or array.size < _LARGE:
         return np.ascontiguousarray(array, dtype)
     # A transposed matrix, in strips: element by element, each would be in another line of the cache.

@@ -7,6 +7,7 @@ whoever compares or verifies attributes is done as soon as they are the same obj
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from xdsl.dialects.builtin import (
@@ -22,7 +23,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 KEPT = 1 << 14
 """Of each kind; the least recently used give way."""
@@ -53,6 +54,21 @@ def string(text: str) -> StringAttr:
 def segments(*sizes: int) -> DenseArrayBase[IntegerType]:
     """The sizes of an op's segments of operands or results, as `operandSegmentSizes` has them."""
     return DenseArrayBase.from_list(i32, sizes)
+
+
+def initialize(
+    op: Operation,
+    operands: Sequence[SSAValue],
+    properties: Mapping[str, Attribute | None],
+    result_types: Sequence[Attribute],
+    regions: Sequence[Region] = (),
+) -> None:
+    """Initializes an op whose constructor knows what goes where: that of IRDL would find it out again, at length.
+
+    ``properties`` are those that the op has, without those that are None; segments are given as well.
+    """
+    given = {name: value for name, value in properties.items() if value is not None}
+    Operation.__init__(op, operands=operands, properties=given, result_types=result_types, regions=regions)
 
 
 def segment_sizes(op: Operation) -> tuple[int, ...]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol, cast
+
 from xdsl.ir import Block, Operation
 from xdsl.traits import IsolatedFromAbove, OpTrait
 
@@ -13,6 +16,32 @@ class VerifiedAlone(OpTrait):
     neither who made an operand, nor who uses a result, nor what is around the op, but that a terminator stands last. So
     one such op is as valid as every other that has the same of all this, and the verifier looks at one of them.
     """
+
+
+class _WithArrays(Protocol):
+    def verify_arrays(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class VerifiedWithin(OpTrait):
+    """Whether an op is valid follows from what it is and what is in it, who makes its operands, and `verify_arrays`.
+
+    What it is: its class, its own attributes, the types of its operands and results. What is in it: all of its regions,
+    which use no value from outside. Of the op around it only the class counts, of those who make its operands only
+    which constants are among them.
+
+    Nothing but the presence of a `#tile.array` among its attributes counts for this: type, shape and numbers are for
+    its method `verify_arrays` to judge, which sees the same facts, and which `verify_` calls. So where one such op was
+    valid, of every other that has the same of all this only the arrays have to be looked at.
+    """
+
+    shapes_seen_from_around: bool = False
+    """Whether the op around it looks at types and shapes of its arrays, so that they count as well."""
+
+    @staticmethod
+    def verify_arrays(op: Operation) -> None:
+        """Raises a VerifyException if the arrays of ``op`` are not what it demands."""
+        cast("_WithArrays", op).verify_arrays()
 
 
 class Isolated(IsolatedFromAbove):

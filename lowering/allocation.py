@@ -57,7 +57,7 @@ def _ways(products: Sequence[Product], machine: Machine, precision: Precision) -
     costs = _RowCosts(products[0], machine, precision)
     found: list[_Way] = []
     for product in products:
-        slices = len(product.slices)
+        slices = product.slice_count
         least = minimum_row_parts(product)
         for parts in range(least, slices + 1):
             if parts == least or -(-slices // parts) < -(-slices // (parts - 1)):
@@ -83,7 +83,7 @@ class _RowCosts:
     def option(self, product: Product, parts: int) -> Option:
         """A part receives the rows of the input that its slices read, multiplies, adds, and sends its sum to a tree of
         adders; the last one adds the bias and applies the activation."""
-        slices = len(product.slices)
+        slices = product.slice_count
         height = -(-slices // parts)
         rows_read = -(-self._kernel_rows // parts)
         busy = height * product.slice_cycles + (height - 1) * self._add + rows_read * self._receive_input + self._send

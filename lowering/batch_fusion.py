@@ -17,7 +17,7 @@ LONG_BODY = 24
 
 def keeps_its_lanes(batch: ComputeBatchOp) -> bool:
     """Whether a batch without weights runs on cores of its own: it reads more than its own row, or computes long."""
-    if batch.vmm_ops:
+    if batch.has_products:
         return False
     return not all(map(_reads_its_own_row, batch.row_windows)) or batch_length(batch) >= LONG_BODY
 
@@ -33,18 +33,19 @@ def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int, ord
     Two batches that both hold weights stay apart: on one core they would run one after the other. ``order`` are the
     positions of the ops in their block.
     """
-    window = consumer.row_windows[index]
-    value = consumer.inputs[index]
-    return (
-        len(producer.outs) == 1
-        and producer.lane_count == consumer.lane_count
-        and _reads_its_own_row(window)
-        and value.has_one_use()
-        and not (producer.is_scheduled or consumer.is_scheduled)
-        and not (producer.vmm_ops and (consumer.vmm_ops or keeps_its_lanes(consumer)))
-        and not (consumer.vmm_ops and keeps_its_lanes(producer))
-        and not ((producer.vmm_ops or len(producer.inputs) > 1) and _would_wait(producer, consumer, index, order))
-    )
+    if len(producer.results) != 1 or producer.lane_count != consumer.lane_count:
+        return False
+    if not producer.results[0].has_one_use() or not _reads_its_own_row(consumer.windows.data[index].data):
+        return False
+    if producer.is_scheduled or consumer.is_scheduled:
+        return False
+    multiplies = producer.has_products
+    if consumer.has_products:
+        if multiplies or keeps_its_lanes(producer):
+            return False
+    elif multiplies and keeps_its_lanes(consumer):
+        return False
+    return not ((multiplies or len(producer.windows) > 1) and _would_wait(producer, consumer, index, order))
 
 
 def _would_wait(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int, order: Mapping[Operation, int]) -> bool:
@@ -52,16 +53,17 @@ def _would_wait(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int, 
 
     It does not if it needs that operand itself, or something that is computed from it.
     """
-    awaited = {value for position, value in enumerate(consumer.inputs) if position != index}
+    awaited = {value for position, value in enumerate(consumer.split_operands[0]) if position != index}
     earliest = min((order[value.owner] for value in awaited if isinstance(value.owner, Operation)), default=0)
-    pending, seen = list(producer.inputs), set(producer.inputs)
+    pending = list(producer.split_operands[0])
+    seen = set(pending)
     while pending and awaited:
         value = pending.pop()
         awaited.discard(value)
         owner = value.owner
         # What comes before all that is awaited is computed from none of it.
         if isinstance(owner, ComputeBatchOp) and order[owner] > earliest:
-            new = [one for one in owner.inputs if one not in seen]
+            new = [one for one in owner.split_operands[0] if one not in seen]
             seen.update(new)
             pending += new
     return bool(awaited)
@@ -85,8 +87,8 @@ def fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> Comp
     for op in consumer.block.ops:
         builder.append(op)
 
-    replicas = consumer.replica_count if consumer.vmm_ops else max(producer.replica_count, consumer.replica_count)
-    if producer.vmm_ops:
+    replicas = consumer.replica_count if consumer.has_products else max(producer.replica_count, consumer.replica_count)
+    if producer.has_products:
         replicas = producer.replica_count
     fused = ComputeBatchOp(
         consumer.lane_count,

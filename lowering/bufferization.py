@@ -158,8 +158,9 @@ class _Rewrite:
         return self.buffers[value]
 
     def _batch(self, op: pim.CoreBatchOp, body: _Body) -> None:
-        inputs = [self._rows_of(v) if v in self.roots else self._constant(v) for v in op.inputs]
-        constants = [self._constant(value) for value in op.constants]
+        given, held, matrices, _ = op.split_operands
+        inputs = [self._rows_of(v) if v in self.roots else self._constant(v) for v in given]
+        constants = [self._constant(value) for value in held]
         outs = [self._rows_of(result) for result in op.results_]
         batch = pim.CoreBatchOp(
             lanes=op.lane_count,
@@ -172,7 +173,7 @@ class _Rewrite:
             inputs=inputs,
             windows=op.windows.data,
             constants=constants,
-            matrices=[self.kept[value] for value in op.matrices],
+            matrices=[self.kept[value] for value in matrices],
             outs=outs,
             result_types=[],
             body=Region(body.block),
@@ -244,38 +245,26 @@ class _BodyBufferization:
         self._add(op, pim.EndOp())
 
     def _issue(self, op: IssueOp, position: dict[Operation, int]) -> None:
-        assert op.result is not None
-        dest = self._buffers[op.dest]
-        if any(position[use.operation] > position[op] for use in op.dest.uses if use.operation in position):
+        read, matrix, written = op.split_operands
+        dest, mine = self._buffers[written], position[op]
+        if any(position.get(use.operation, mine) > mine for use in written.uses):
             # Something reads the old content later: write elsewhere.
-            fresh = self._add(op, pim.AllocOp(shape_of(op.dest))).results[0]
-            if not isinstance(op.dest.owner, pim.EmptyOp):
+            fresh = self._add(op, pim.AllocOp(shape_of(written))).results[0]
+            if not isinstance(written.owner, pim.EmptyOp):
                 self._copy(op, dest, fresh)
             dest = fresh
-        self._buffers[op.result] = dest
+        self._buffers[op.results[0]] = dest
         # What an instruction reads of its destination includes what its earlier turns wrote.
-        sources = [(dest if value is op.dest else self._buffers[value], access) for value, access in op.reads]
-        self._check_overhang(op)
-        matrix = None if op.matrix is None else self._buffers[op.matrix]
-        copy = IssueOp(
-            op.instruction.data,
-            op.size,
-            op.count,
-            sources,
-            dest,
-            op.dest_access.data,
-            matrix=matrix,
-            matrix_row=0 if op.matrix_row is None else op.matrix_row.value.data,
-            groups=op.groups,
-            immediate=None if op.immediate is None else op.immediate.value.data,
-            chained=op.chained is not None,
-        )
-        self._add(op, copy)
+        sources = [dest if value is written else self._buffers[value] for value in read]
+        if matrix is not None:
+            self._check_overhang(op, matrix, written)
+            sources.append(self._buffers[matrix])
+        self._add(op, IssueOp.create(operands=[*sources, dest], properties=op.properties))
 
-    def _check_overhang(self, op: IssueOp) -> None:
+    def _check_overhang(self, op: IssueOp, matrix: SSAValue, dest: SSAValue) -> None:
         """A product writes whole arrays: what it destroys that way may not be needed."""
-        if op.matrix is not None and shape_of(op.matrix)[1] % self._target.array_columns:
-            if not isinstance(op.dest.owner, pim.EmptyOp) or op.dest_access.data.step < 0:
+        if shape_of(matrix)[1] % self._target.array_columns:
+            if not isinstance(dest.owner, pim.EmptyOp) or op.dest_access.data.step < 0:
                 raise TileError(
                     f"node '{node_name(op) or node_name(self._op)}'",
                     "a matrix product writes whole arrays, over what its destination holds",
@@ -291,13 +280,16 @@ class _BodyBufferization:
         """Room behind every buffer that a matrix product writes past its end; that of the out rows is returned."""
         slack: dict[SSAValue, int] = {}
         for op in self._block.ops:
-            if isinstance(op, IssueOp) and op.matrix is not None:
-                *_, columns, channels = shape_of(op.dest)
+            if not isinstance(op, IssueOp):
+                continue
+            _, matrix, dest = op.split_operands
+            if matrix is not None:
+                *_, columns, channels = shape_of(dest)
                 wide = self._target.array_columns
-                written = -(-shape_of(op.matrix)[1] // wide) * wide
+                written = -(-shape_of(matrix)[1] // wide) * wide
                 access = op.dest_access.data
                 last = access.start + (op.count - 1) * access.step + written
-                slack[op.dest] = max(slack.get(op.dest, 0), last - columns * channels)
+                slack[dest] = max(slack.get(dest, 0), last - columns * channels)
         for op in self._block.ops:
             if isinstance(op, pim.AllocOp):
                 op.properties["slack"] = pim.integer(slack.get(op.result, 0))
@@ -311,7 +303,7 @@ class _BodyBufferization:
 def _grown_from(value: SSAValue) -> SSAValue:
     """The tensor that the first instruction wrote into, of all that led to this one."""
     while isinstance(owner := value.owner, IssueOp):
-        value = owner.dest
+        _, _, value = owner.split_operands
     return value
 
 

@@ -32,4 +32,5 @@ PROLOGUE = -PHASES
 
 def event_key(step: Keys, phase: Phase) -> Keys:
     """The place of an event in the order."""
-    return step.astype(np.int64) * PHASES + phase
+    # As a plain number: numpy would look for an array in the enumeration.
+    return step.astype(np.int64) * PHASES + int(phase)

@@ -29,7 +29,7 @@ from ..support.diagnostics import TileError
 from .event_order import PROLOGUE, Phase, event_key
 from .frame_sharing import Frame, interrupting, share_places
 from .instruction_chains import chains_of
-from .row_instances import Instances, row_instances
+from .row_instances import Instances, Lanes, row_instances
 from .target import Target, target_of
 
 Ints = NDArray[np.int64]
@@ -72,7 +72,10 @@ class _Planner:
         self._target = target
         self._requests: list[list[_Request]] = [[] for _ in range(target.machine.core_count)]
         self._rings: dict[pim.RowsOp, _Ring] = {}
+        self._lanes: dict[pim.CoreBatchOp, Lanes] = {}
         self._frames: dict[pim.CoreBatchOp, tuple[list[pim.AllocOp], MemoryPlan]] = {}
+        self._frame_plans: dict[tuple[int, ...], MemoryPlan] = {}
+        """Plans of frames by sizes and lifetimes: many batches have equal ones."""
 
     def run(self) -> int:
         for op in self._program.body.block.ops:
@@ -99,7 +102,7 @@ class _Planner:
     # Requests
 
     def _request_ring(self, rows: pim.RowsOp) -> None:
-        instances = row_instances(rows)
+        instances = row_instances(rows, self._lanes)
         _, columns, channels = pim.shape_of(rows.result)
         left, right = rows.pads
         slot = ((left + columns + right) * channels + rows.slack.value.data) * self._bytes
@@ -140,7 +143,10 @@ class _Planner:
         if allocs:
             first, last = _lifetimes(batch, allocs)
             sizes = [(int(np.prod(pim.shape_of(op.result))) + op.slack.value.data) * self._bytes for op in allocs]
-            self._frames[batch] = allocs, plan_memory(Buffers.build(sizes, first, last, self._bytes), UNLIMITED)
+            key = (*sizes, *first, *last)
+            if key not in self._frame_plans:
+                self._frame_plans[key] = plan_memory(Buffers.build(sizes, first, last, self._bytes), UNLIMITED)
+            self._frames[batch] = allocs, self._frame_plans[key]
 
     def _request_frames(self) -> None:
         batches = list(self._frames)
@@ -169,12 +175,15 @@ class _Planner:
         for batch in self._program.body.block.ops:
             if not isinstance(batch, pim.CoreBatchOp):
                 continue
-            keys = event_key(batch.last_steps, Phase.COMPUTE)
             for index, argument in enumerate(batch.input_arguments):
                 outside = (batch.input_rows(index) == OUTSIDE).any(axis=1)
+                if not outside.any():
+                    continue
+                keys = event_key(batch.last_steps, Phase.COMPUTE)
                 row_bytes = int(np.prod(pim.shape_of(argument)[1:])) * self._bytes
-                for core in np.unique(batch.lane_cores[outside]).tolist():
-                    mine = keys[outside & (batch.lane_cores == core)]
+                cores = batch.lane_cores
+                for core in np.unique(cores[outside]).tolist():
+                    mine = keys[outside & (cores == core)]
                     size[core] = max(size.get(core, 0), row_bytes)
                     last[core] = max(last.get(core, PROLOGUE), int(mine.max()))
         for core in sorted(size):

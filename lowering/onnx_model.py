@@ -5,8 +5,10 @@ External data is read only from regular files that lie, links resolved, inside t
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from ..dialects.tile import Array, element_type_of
 from ..support.diagnostics import TileError
+from .onnx_wire import NotWireFormatError, Seekable, without_raw_data
 
 OLDEST_OPSET = 7
 MAX_TENSOR_BYTES = 2**34
@@ -61,23 +64,25 @@ def read_model(source: Path | bytes) -> OnnxModel:
     """Reads a model from a file, or from the content of one (which cannot have external data)."""
     where = "<model>" if isinstance(source, bytes) else source.name
     folder = None if isinstance(source, bytes) else source.parent
-    proto = _inlined(where, _parse(where, source if isinstance(source, bytes) else _content(source)))
-    opsets = {entry.domain or "ai.onnx": entry.version for entry in proto.opset_import}
-    opset = _opset(where, opsets)
-    graph = proto.graph
-    if not all(isinstance(text, str) for text in _texts(graph)):
-        raise TileError(where, "has names that are not UTF-8 text", "restore the complete file")
-    if not graph.output:
-        raise TileError(where, "has no outputs, so that nothing is computed", "export it with its outputs")
-    if graph.sparse_initializer:
-        raise TileError(where, "sparse initializers are not supported", "store them densely")
-    constants: dict[str, Array] = {}
-    for tensor in graph.initializer:
-        if tensor.name in constants:
-            raise TileError(where, f"initializer {tensor.name!r} exists twice", "export the model again")
-        constants[tensor.name] = read_tensor(where, f"initializer {tensor.name!r}", tensor, folder)
-        tensor.ClearField("raw_data")
-    return OnnxModel(where, graph, _in_order(where, graph, constants), opset, constants, opsets)
+    with _opened(source) as file:
+        proto, large = _read_proto(where, file)
+        opsets = {entry.domain or "ai.onnx": entry.version for entry in proto.opset_import}
+        opset = _opset(where, opsets)
+        graph = proto.graph
+        if not all(isinstance(text, str) for text in _texts(graph)):
+            raise TileError(where, "has names that are not UTF-8 text", "restore the complete file")
+        if not graph.output:
+            raise TileError(where, "has no outputs, so that nothing is computed", "export it with its outputs")
+        if graph.sparse_initializer:
+            raise TileError(where, "sparse initializers are not supported", "store them densely")
+        constants: dict[str, Array] = {}
+        for index, tensor in enumerate(graph.initializer):
+            if tensor.name in constants:
+                raise TileError(where, f"initializer {tensor.name!r} exists twice", "export the model again")
+            what = f"initializer {tensor.name!r}"
+            constants[tensor.name] = read_tensor(where, what, tensor, folder, large.get(index))
+            tensor.ClearField("raw_data")
+        return OnnxModel(where, graph, _in_order(where, graph, constants), opset, constants, opsets)
 
 
 def node_label(node: NodeProto) -> str:
@@ -98,14 +103,53 @@ def check_size(where: str, what: str, shape: tuple[int, ...], dtype: np.dtype[An
 # The file
 
 
-def _content(path: Path) -> bytes:
+@contextmanager
+def _opened(source: Path | bytes) -> Generator[Seekable]:
+    """The file, or the content of one. A TileError if it cannot be read, now or within the context."""
+    if isinstance(source, bytes):
+        yield io.BytesIO(source)
+        return
     try:
-        if not path.is_file():
-            problem = "is not a regular file" if path.exists() else "does not exist"
-            raise TileError(str(path), problem, "give the path of an .onnx file")
-        return path.read_bytes()
+        if not source.is_file():
+            problem = "is not a regular file" if source.exists() else "does not exist"
+            raise TileError(str(source), problem, "give the path of an .onnx file")
+        with source.open("rb") as file:
+            yield file
     except OSError as error:
-        raise TileError(str(path), f"cannot be read: {error.strerror}", "check the file's permissions") from error
+        raise TileError(str(source), f"cannot be read: {error.strerror}", "check the file's permissions") from error
+
+
+class RawData:
+    """The raw data of a tensor, still in the file."""
+
+    def __init__(self, file: Seekable, start: int, length: int) -> None:
+        self._file = file
+        self._start = start
+        self.length = length
+
+    def read(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
+        """The array, read-only; None if there are not as many bytes as it has."""
+        found = np.empty(shape, dtype.newbyteorder("<"))
+        if found.nbytes != self.length:
+            return None
+        self._file.seek(self._start)
+        if self._file.readinto(found.reshape(-1).view(np.uint8).data) != self.length:
+            return None
+        found.flags.writeable = False
+        return found
+
+
+def _read_proto(where: str, file: Seekable) -> tuple[ModelProto, dict[int, RawData]]:
+    """The model, and by number the large initializers whose raw data is not in it."""
+    try:
+        message = without_raw_data(file)
+        model = _parse(where, bytes(message.content))
+        if not model.functions and len(model.graph.initializer) == message.initializers:
+            return model, {index: RawData(file, *place) for index, place in message.raw_data.items()}
+    except (NotWireFormatError, TileError):
+        pass  # Protobuf is the judge of it.
+    file.seek(0)
+    return _inlined(where, _parse(where, file.read())), {}
 
 
 def _parse(where: str, content: bytes) -> ModelProto:
@@ -164,8 +208,10 @@ def _texts(graph: GraphProto) -> Iterator[object]:
 # Tensors
 
 
-def read_tensor(where: str, what: str, tensor: TensorProto, folder: Path | None = None) -> Array:
-    """The numbers of a tensor, without a copy where protobuf allows it."""
+def read_tensor(
+    where: str, what: str, tensor: TensorProto, folder: Path | None = None, raw_data: RawData | None = None
+) -> Array:
+    """The numbers of a tensor, from ``raw_data`` if it has them."""
     dtype = DTYPES.get(tensor.data_type)
     if dtype is None:
         kinds = TensorProto.DataType
@@ -178,11 +224,15 @@ def read_tensor(where: str, what: str, tensor: TensorProto, folder: Path | None 
     check_size(where, what, shape, dtype)
     if tensor.data_location == TensorProto.EXTERNAL:
         return _external(where, what, tensor, dtype, folder)
+    wrong = TileError(where, f"{what} does not hold the {math.prod(shape)} elements of its shape", "export it again")
+    if raw_data is not None:
+        if (found := raw_data.read(shape, dtype)) is None:
+            raise wrong
+        return found
     try:
         array: Array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError, OverflowError) as error:
-        needed = math.prod(shape)
-        raise TileError(where, f"{what} does not hold the {needed} elements of its shape", "export it again") from error
+        raise wrong from error
     assert element_type_of(array.dtype) is not None
     return array
 

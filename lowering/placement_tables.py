@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ..analysis.window import OUTSIDE
+from ..analysis.window import OUTSIDE, window_rows
 from ..dialects.spat import ScheduledComputeBatchOp
 
 Ints = NDArray[np.int64]
@@ -23,11 +23,11 @@ def read_lines(value: SSAValue) -> Ints:
     found = [np.zeros((0, 4), np.int64)]
     for use in value.uses:
         batch = use.operation
-        if isinstance(batch, ScheduledComputeBatchOp) and use.index < len(batch.inputs):
-            rows = batch.row_windows[use.index].rows_of(np.arange(batch.lane_count))
-            inside = rows != OUTSIDE
-            first = batch.steps.array.astype(np.int64)
-            lanes = (lane_cores(batch), first, batch.last_steps)
-            columns = [rows, *(np.broadcast_to(lane[:, None], rows.shape) for lane in lanes)]
-            found.append(np.stack([column[inside] for column in columns], axis=1))
+        if isinstance(batch, ScheduledComputeBatchOp) and use.index < len(batch.windows):
+            rows = window_rows(batch.windows.data[use.index].data, batch.lane_count)
+            lane, place = np.nonzero(rows != OUTSIDE)
+            lines = np.empty((len(lane), 4), np.int64)
+            lines[:, 0], lines[:, 1] = rows[lane, place], lane_cores(batch)[lane]
+            lines[:, 2], lines[:, 3] = batch.steps.array[lane], batch.last_steps[lane]
+            found.append(lines)
     return np.concatenate(found)

@@ -31,21 +31,40 @@ class Instances:
         return len(self.core)
 
 
-def row_instances(rows: pim.RowsOp) -> Instances:
-    """Collects all uses of a buffer of rows. Raises TileError if a core reads a row that it never gets."""
+class Lanes:
+    """What uses of rows ask of the lanes of a batch, again for each of its buffers."""
+
+    def __init__(self, batch: pim.CoreBatchOp) -> None:
+        self.inputs = len(batch.windows)
+        self.cores = batch.lane_cores
+        self.steps = batch.steps.array.astype(np.int64)
+        self.last_steps = batch.last_steps
+
+
+def row_instances(rows: pim.RowsOp, lanes_of: dict[pim.CoreBatchOp, Lanes]) -> Instances:
+    """Collects all uses of a buffer of rows. Raises TileError if a core reads a row that it never gets.
+
+    ``lanes_of`` are batches that were asked before, and is added to.
+    """
     brought: list[Ints] = []
     read: list[Ints] = []
     begun: list[Ints] = []
     for use in rows.result.uses:
         match use.operation:
             case pim.CoreBatchOp() as batch:
-                if use.index < len(batch.inputs):
-                    read.append(_window_reads(batch, use.index, batch.last_steps))
-                    begun.append(_window_reads(batch, use.index, batch.steps.array))
+                if batch not in lanes_of:
+                    lanes_of[batch] = Lanes(batch)
+                lanes = lanes_of[batch]
+                if use.index < lanes.inputs:
+                    held = batch.input_rows(use.index)
+                    lane, place = np.nonzero(held != OUTSIDE)
+                    row, core = held[lane, place], lanes.cores[lane]
+                    read.append(_events(row, core, lanes.last_steps[lane], Phase.COMPUTE))
+                    begun.append(_events(row, core, lanes.steps[lane], Phase.COMPUTE))
                 else:
-                    lanes = np.arange(batch.lane_count)
-                    brought.append(_events(lanes, batch.lane_cores, batch.steps.array, Phase.COMPUTE))
-                    read.append(_events(lanes, batch.lane_cores, batch.last_steps, Phase.STORE))
+                    every = np.arange(len(lanes.cores))
+                    brought.append(_events(every, lanes.cores, lanes.steps, Phase.COMPUTE))
+                    read.append(_events(every, lanes.cores, lanes.last_steps, Phase.STORE))
             case pim.LoadOp() as load:
                 table = load.rows.array
                 brought.append(_events(table[:, 0], table[:, 1], table[:, 2], Phase.LOAD))
@@ -75,7 +94,8 @@ def _merge(rows: pim.RowsOp, brought: Ints, read: Ints, begun: Ints) -> Instance
     place, first = _extreme(brought, height, largest=False)
     reader, last_read = _extreme(read, height, largest=True)
     position = np.searchsorted(place, reader)
-    known = np.isin(reader, place)
+    known = position < len(place)
+    known[known] = place[position[known]] == reader[known]
     if not known.all():
         core, row = divmod(int(reader[~known][0]), height)
         raise TileError(
@@ -112,17 +132,11 @@ def _extreme(events: Ints, height: int, largest: bool) -> tuple[Ints, Ints]:
     return place[boundary], key[boundary]
 
 
-def _window_reads(batch: pim.CoreBatchOp, index: int, steps: Ints) -> Ints:
-    rows = batch.input_rows(index)
-    inside = rows != OUTSIDE
-    core = np.broadcast_to(batch.lane_cores[:, None], rows.shape)[inside]
-    step = np.broadcast_to(steps[:, None], rows.shape)[inside]
-    return _events(rows[inside], core, step, Phase.COMPUTE)
-
-
 def _events(row: Ints, core: Ints, step: Ints, phase: Phase) -> Ints:
     """A table [n, 3] of row, core and key."""
-    return np.stack((row, core, event_key(step, phase)), axis=1)
+    found = np.empty((len(row), 3), np.int64)
+    found[:, 0], found[:, 1], found[:, 2] = row, core, event_key(step, phase)
+    return found
 
 
 def _joined(tables: list[Ints]) -> Ints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
@@ -10,10 +10,13 @@ from xdsl.traits import IsolatedFromAbove
 from .op_error import OpError, location_text, op_title
 
 
-def dominance_errors(root: Operation) -> Iterator[OpError]:
-    """One error for each use, inside the regions of ``root``, of a value that does not dominate the use."""
+def dominance_errors(root: Operation, ordered: Collection[Operation] = ()) -> Iterator[OpError]:
+    """One error for each use, inside the regions of ``root``, of a value that does not dominate the use.
+
+    Regions of the ops ``ordered`` are known to have none, and to use no values from outside.
+    """
     for region in root.regions:
-        yield from _check_region(region, set())
+        yield from _check_region(region, set(), ordered)
 
 
 def immediate_dominators(region: Region) -> dict[Block, Block]:
@@ -47,7 +50,7 @@ def immediate_dominators(region: Region) -> dict[Block, Block]:
     return dominators
 
 
-def _check_region(region: Region, visible: set[int]) -> Iterator[OpError]:
+def _check_region(region: Region, visible: set[int], ordered: Collection[Operation]) -> Iterator[OpError]:
     """Checks ``region``, at whose op the values ``visible`` can be used; leaves ``visible`` as it was.
 
     Values are known by identity, since they are all there while this runs.
@@ -56,7 +59,7 @@ def _check_region(region: Region, visible: set[int]) -> Iterator[OpError]:
         return
     if region.first_block.next_block is None:
         defined: list[int] = []
-        yield from _check_block(region.first_block, visible, defined)
+        yield from _check_block(region.first_block, visible, defined, ordered)
         visible.difference_update(defined)
         return
 
@@ -75,7 +78,7 @@ def _check_region(region: Region, visible: set[int]) -> Iterator[OpError]:
         defined = []
         stack.append(defined)
         stack.extend(dominated[entry])
-        yield from _check_block(entry, visible, defined)
+        yield from _check_block(entry, visible, defined, ordered)
 
     # In a block that nothing jumps to, every value of the region may be used, as in MLIR.
     unreachable = [block for block in region.blocks if block not in dominators]
@@ -83,11 +86,13 @@ def _check_region(region: Region, visible: set[int]) -> Iterator[OpError]:
         everything = {id(value) for block in region.blocks for value in _values(block)} - visible
         visible |= everything
         for block in unreachable:
-            yield from _check_block(block, visible, [])
+            yield from _check_block(block, visible, [], ordered)
         visible -= everything
 
 
-def _check_block(block: Block, visible: set[int], defined: list[int]) -> Iterator[OpError]:
+def _check_block(
+    block: Block, visible: set[int], defined: list[int], ordered: Collection[Operation]
+) -> Iterator[OpError]:
     """Checks ``block`` and adds its values to ``visible`` and to ``defined``."""
     arguments = [id(argument) for argument in block.args]
     visible.update(arguments)
@@ -98,10 +103,10 @@ def _check_block(block: Block, visible: set[int], defined: list[int]) -> Iterato
             for index, operand in enumerate(op.operands):
                 if id(operand) not in visible:
                     yield OpError(op, f"operand #{index} does not dominate this use: {_reason(op, operand)}")
-        if op.regions:
+        if op.regions and op not in ordered:
             isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
             for region in op.regions:
-                yield from _check_region(region, set() if isolated else visible)
+                yield from _check_region(region, set() if isolated else visible, ordered)
         results = [id(result) for result in op.results]
         visible.update(results)
         defined += results

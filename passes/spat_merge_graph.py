@@ -50,7 +50,7 @@ class SpatMergeGraphPass(ModulePass):
 
 def _fuse_first(consumer: ComputeBatchOp, order: dict[Operation, int]) -> ComputeBatchOp | None:
     """Fuses the first operand's producer that can be; None if there is none."""
-    for index, value in enumerate(consumer.inputs):
+    for index, value in enumerate(consumer.split_operands[0]):
         producer = value.owner
         if isinstance(producer, ComputeBatchOp) and can_fuse(producer, consumer, index, order):
             record_statistic("batches fused")

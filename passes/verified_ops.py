@@ -1,78 +1,188 @@
 """What the verifier has found valid already.
 
-Bodies consist of many ops of few kinds, and most passes leave most of them alone. An op with the trait `VerifiedAlone`
-is valid if another one was with the same class, attributes and types. This is looked up under all of them: a change
-of any, in place or not, is another entry.
+Modules consist of many ops of few kinds, and most passes leave most of them alone. Ops with the trait `VerifiedAlone`
+or `VerifiedWithin` are valid if another one was with the same of all that the trait names: class, attributes, types,
+and what is in it. This is looked up under all of them, as they are now: a change of any, in place or not, is another
+entry. First by their identity, which is fast, then by their content.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, cast
 
-from xdsl.ir import Attribute, ErasedSSAValue, Operation
-from xdsl.traits import IsTerminator
+from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
+from xdsl.ir import Attribute, Block, ErasedSSAValue, Operation, SSAValue
+from xdsl.traits import ConstantLike, IsTerminator
 
-from ..dialects.traits import VerifiedAlone
+from ..dialects.traits import VerifiedAlone, VerifiedWithin
+
+if TYPE_CHECKING:
+    from ..dialects.tile import ArrayAttr
 
 Signature = tuple[object, ...]
 
+_NOT_LOADED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at an op: all that its validity follows from, by identity."""
+
+    key: Signature
+    held: tuple[Attribute, ...]
+    """The attributes and types whose identities are in the key: no other may get one while it is remembered."""
+    facts: Signature
+    """What else counts: who makes operands, what is in the op and around it."""
+    shapes: bool
+    """Whether types and shapes of arrays count for more than `verify_arrays`."""
+
 
 class VerifiedOps:
-    """Signatures of valid ops. Attributes are numbered by content, and held, so that no identity is used twice."""
+    """Signatures of valid ops, numbered. Attributes are numbered by content, and held, as long as they count."""
 
     def __init__(self) -> None:
-        self._valid: set[Signature] = set()
+        self._valid: dict[Signature, int] = {}
         self._numbers: dict[Attribute, int] = {}
         self._seen: dict[int, tuple[Attribute, int]] = {}
-        """Numbers by identity, which is faster to look up."""
+        """Numbers of attributes by identity, which is faster to look up."""
+        self._known: dict[Signature, tuple[int, Look]] = {}
+        """The numbers of ops by identity, in the module that is being verified and in the one before."""
+        self._before: dict[Signature, tuple[int, Look]] = {}
 
-    def signature(self, op: Operation, is_last: bool) -> Signature | None:
+    def begin(self) -> None:
+        """Before a module is verified. Attributes that were not in the one before are let go, arrays among them."""
+        self._before, self._known = self._known, {}
+
+    def look(
+        self,
+        op: Operation,
+        is_last: bool,
+        operands: Sequence[SSAValue],
+        around: type[Operation] | None,
+        inside: Signature | None = (),
+    ) -> Look | None:
         """All that the validity of ``op`` follows from; None if it is not known what that is.
 
-        ``is_last`` says whether the op ends its block, which terminators have to, and no others.
+        ``is_last`` says whether the op ends its block, which terminators have to, and no others. ``operands`` are
+        those of the op, and none of them erased. ``around`` is the class of the op around it, ``inside`` the content
+        of its regions, None if it cannot be told.
         """
         kind = type(op)
-        if not _is_verified_alone(kind, is_last) or op.attributes or op.regions or op.successor_uses:
+        traits = _traits(kind, is_last)
+        if traits is None or inside is None or op.attributes or op.successor_uses:
             return None
-        from ..dialects.tile import ArrayAttr  # brings numpy, which a module without such ops never needs
+        properties = op.properties
+        held = (*properties.values(), *[value.type for value in operands], *[value.type for value in op.results])
+        facts: Signature = ()
+        if traits.within:
+            facts = (around, *inside, *[_constant(type(value.owner)) for value in operands])
+        key = (kind, len(operands), tuple(properties), *map(id, held), None, *facts)
+        return Look(key, held, facts, traits.shapes)
 
-        seen, number = self._seen, self._number
-        found: list[object] = [kind]
-        for operand in op.operands:
-            if type(operand) is ErasedSSAValue:
+    def known(self, look: Look) -> int | None:
+        """The number of an op that was found valid and was the very same in all that counts; None if none was."""
+        found = self._known.get(look.key)
+        if found is None:
+            found = self._before.get(look.key)
+            if found is None:
                 return None
-            known = seen.get(id(operand.type))
-            found.append(number(operand.type) if known is None else known[1])
-        found.append(None)
-        for result in op.results:
-            known = seen.get(id(result.type))
-            found.append(number(result.type) if known is None else known[1])
-        found.append(None)
-        for name, attribute in op.properties.items():
-            found.append(name)
-            if type(attribute) is ArrayAttr:
+            self._known[look.key] = found
+        return found[0]
+
+    def signature(self, look: Look) -> Signature | None:
+        """All that the validity of an op follows from, but for what `verify_arrays` checks, by content.
+
+        None if numbers of an array are not loaded: once they are, they may be found to be wrong.
+        """
+        array_kind, seen = _array_kind(), self._seen
+        found: list[object] = [*look.key[:3]]
+        for attribute in look.held:
+            if type(attribute) is not array_kind:
+                known = seen.get(id(attribute))
+                number = self.attribute_number(attribute) if known is None else known[1]
+                if number == _NOT_LOADED:
+                    return None
+                found.append(number)
+            elif not attribute.has_data:
+                return None
+            elif look.shapes:
                 found += (attribute.dtype, attribute.shape)
             else:
-                known = seen.get(id(attribute))
-                found.append(number(attribute) if known is None else known[1])
+                found.append(array_kind)
+        found += (None, *look.facts)
         return tuple(found)
 
-    def __contains__(self, signature: Signature | None) -> bool:
+    def has(self, signature: Signature) -> bool:
+        """Whether an op with this signature was found valid."""
         return signature in self._valid
 
-    def add(self, signature: Signature | None) -> None:
-        """Remembers the signature of an op that was found valid."""
-        if signature is not None:
-            self._valid.add(signature)
+    def add(self, signature: Signature, look: Look) -> int:
+        """Remembers an op that was found valid, its arrays included; its number."""
+        number = self._valid.setdefault(signature, len(self._valid))
+        self._known[look.key] = number, look
+        return number
 
-    def _number(self, attribute: Attribute) -> int:
+    def attribute_number(self, attribute: Attribute) -> int:
+        """The number of an attribute or type: the same for equal ones. Below 0 if it has arrays without data."""
+        found = self._seen.get(id(attribute))
+        if found is not None:
+            return found[1]
+        if not _is_loaded(attribute):
+            return _NOT_LOADED
         number = self._numbers.setdefault(attribute, len(self._numbers))
         self._seen[id(attribute)] = attribute, number
         return number
 
 
 @lru_cache(1024)
-def _is_verified_alone(kind: type[Operation], is_last: bool) -> bool:
-    """Whether ops of this kind are, where they stand."""
-    alone = kind.has_trait(VerifiedAlone, value_if_unregistered=False)
-    return alone and kind.has_trait(IsTerminator) == is_last
+def is_within(kind: type[Operation]) -> bool:
+    """Whether the validity of such ops follows from what is in them."""
+    return kind.has_trait(VerifiedWithin, value_if_unregistered=False)
+
+
+def is_erased(values: Sequence[SSAValue]) -> bool:
+    """Whether one of the values is no longer made by anything."""
+    return any(type(value) is ErasedSSAValue for value in values)
+
+
+def _is_loaded(attribute: Attribute) -> bool:
+    """Whether the numbers of all arrays in an attribute can be read."""
+    if isinstance(attribute, BuiltinArrayAttr):
+        return all(map(_is_loaded, cast("BuiltinArrayAttr[Attribute]", attribute).data))
+    return not isinstance(attribute, _array_kind()) or attribute.has_data
+
+
+@cache
+def _array_kind() -> type[ArrayAttr]:
+    from ..dialects.tile import ArrayAttr  # brings numpy, which a module without such ops never needs
+
+    return ArrayAttr
+
+
+@dataclass(frozen=True)
+class _Traits:
+    """How ops of a kind are verified: alone or within."""
+
+    within: bool
+    shapes: bool
+    """Whether types and shapes of arrays count."""
+
+
+@lru_cache(1024)
+def _traits(kind: type[Operation], is_last: bool) -> _Traits | None:
+    """Those of this kind where they stand; None if it is not known what their validity follows from."""
+    if kind.has_trait(IsTerminator, value_if_unregistered=False) != is_last:
+        return None
+    if kind.has_trait(VerifiedAlone, value_if_unregistered=False):
+        return _Traits(False, True)
+    within = kind.get_trait(VerifiedWithin)
+    return None if within is None else _Traits(True, within.shapes_seen_from_around)
+
+
+@lru_cache(1024)
+def _constant(owner: type[Operation | Block]) -> type[Operation | Block] | None:
+    """The class of who makes a value, if it makes constants."""
+    return owner if issubclass(owner, Operation) and owner.has_trait(ConstantLike) else None

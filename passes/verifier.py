@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from ..dialects.traits import VerifiedWithin
 from ..support.diagnostics import TileErrors
 from .dominance import dominance_errors
 from .op_error import OpError, concise_diagnostics
-from .verified_ops import VerifiedOps
+from .verified_ops import Signature, VerifiedOps, is_erased, is_within
 
 MAX_ERRORS = 20
 """How many errors are reported at most: an error in a common op's definition would flood the terminal."""
+
+_UNKNOWN = -1
+"""Instead of a number in `VerifiedOps`: an op that is invalid, or valid but not among these."""
 
 
 def verify_module(module: ModuleOp, verified: VerifiedOps | None = None) -> None:
@@ -24,41 +27,119 @@ def verify_module(module: ModuleOp, verified: VerifiedOps | None = None) -> None
 
     ``verified`` is what was found valid in the modules before, and is added to.
     """
+    walk = _Walk(VerifiedOps() if verified is None else verified)
     with concise_diagnostics():
-        errors = list(islice(_op_errors(module, VerifiedOps() if verified is None else verified), MAX_ERRORS))
+        walk.visit(module, False, tuple(module.operands), None, False)
     # Values can only be traced through a structure that is sound.
-    errors = errors or list(islice(dominance_errors(module), MAX_ERRORS))
+    errors = walk.errors or list(islice(dominance_errors(module, walk.ordered), MAX_ERRORS))
     if errors:
-        raise TileErrors(errors)
+        raise TileErrors(errors[:MAX_ERRORS])
 
 
-def _op_errors(op: Operation, verified: VerifiedOps) -> Iterator[OpError]:
-    """The errors of ``op`` and of the ops in it. An op with an invalid op in it is not judged itself."""
-    sound = True
-    for region in op.regions:
-        for block in region.blocks:
-            if block.is_empty and region.last_block is block and len(region.blocks) == 1:
-                if not op.has_trait(NoTerminator):
-                    sound = False
-                    yield OpError(op, "has an empty block, and needs at least a terminator in it")
-            inner, last = block.first_op, block.last_op
-            while inner is not None:
-                assert inner.parent is block, f"'{inner.name}' is linked into a block that is not its parent"
-                signature = verified.signature(inner, inner is last)
-                if signature is None or signature not in verified:
-                    valid = True
-                    for error in _op_errors(inner, verified):
-                        sound = valid = False
-                        yield error
-                    if valid:
-                        verified.add(signature)
-                inner = inner.next_op
-    if not sound:
-        return
-    try:
-        op.verify(verify_nested_ops=False)
-    except (VerifyException, ValueError) as error:
-        yield OpError(op, _one_line(error))
+class _Walk:
+    """One walk over a module, op by op, with those in it first."""
+
+    def __init__(self, verified: VerifiedOps) -> None:
+        self.errors: list[OpError] = []
+        self.ordered: set[Operation] = set()
+        """Ops in whose regions every value is defined before it is used, and none comes from outside."""
+        self._verified = verified
+        verified.begin()
+
+    def visit(
+        self,
+        op: Operation,
+        is_last: bool,
+        operands: tuple[SSAValue, ...],
+        around: type[Operation] | None,
+        are_placed: bool,
+    ) -> int:
+        """Judges ``op``, after the ops in it: with an invalid one in it, it is not judged itself.
+
+        ``are_placed`` says that the operands are values that are still there.
+        """
+        if len(self.errors) >= MAX_ERRORS:
+            return _UNKNOWN
+        inside: Signature | None = ()
+        if op.regions:
+            before = len(self.errors)
+            inside = self._inside(op)
+            if len(self.errors) > before:
+                return _UNKNOWN
+        verified = self._verified
+        look = None
+        if are_placed or not is_erased(operands):
+            look = verified.look(op, is_last, operands, around, inside)
+        number = None if look is None else verified.known(look)
+        if number is None:
+            signature = None if look is None else verified.signature(look)
+            known = signature is not None and verified.has(signature)
+            is_valid = self._verify_arrays(op) if known else self._verify(op)
+            if look is None or signature is None or not is_valid:
+                return _UNKNOWN
+            number = verified.add(signature, look)
+        if op.regions:
+            self.ordered.add(op)
+        return number
+
+    def _verify(self, op: Operation) -> bool:
+        try:
+            op.verify(verify_nested_ops=False)
+        except (VerifyException, ValueError) as error:
+            self.errors.append(OpError(op, _one_line(error)))
+            return False
+        return True
+
+    def _verify_arrays(self, op: Operation) -> bool:
+        """Judges an op of which another one was valid that has the same of all but arrays."""
+        if is_within(type(op)):
+            try:
+                VerifiedWithin.verify_arrays(op)
+            except (VerifyException, ValueError):
+                # Again, so that the error is the same whether another one was valid or not.
+                return self._verify(op)
+        return True
+
+    def _inside(self, op: Operation) -> Signature | None:
+        """Judges the ops in ``op``. All that its own validity follows from in them; None if that cannot be told.
+
+        It is told of regions of one block whose ops use what is defined before them in it.
+        """
+        inside: list[object] | None = [len(op.regions)] if is_within(type(op)) else None
+        for region in op.regions:
+            single = region.first_block is not None and region.first_block is region.last_block
+            if not single:
+                inside = None
+            for block in region.blocks:
+                if block.is_empty and single and not op.has_trait(NoTerminator):
+                    self.errors.append(OpError(op, "has an empty block, and needs at least a terminator in it"))
+                found = self._block(block, type(op))
+                if inside is not None:
+                    inside = None if found is None else [*inside, *found]
+        return None if inside is None else tuple(inside)
+
+    def _block(self, block: Block, around: type[Operation]) -> list[object] | None:
+        """Judges the ops of a block. What is in it, with values numbered; None if that cannot be told."""
+        arguments = block.args
+        places = {id(argument): place for place, argument in enumerate(arguments)}
+        number_of = self._verified.attribute_number
+        content: list[object] | None = [len(arguments), *[number_of(argument.type) for argument in arguments]]
+        op, last = block.first_op, block.last_op
+        while op is not None:
+            assert op.parent is block, f"'{op.name}' is linked into a block that is not its parent"
+            operands = tuple(op.operands)
+            found = [places.get(id(operand)) for operand in operands]
+            are_placed = None not in found
+            number = self.visit(op, op is last, operands, around, are_placed)
+            if are_placed and number != _UNKNOWN and content is not None:
+                content.append(number)
+                content += found
+            else:
+                content = None
+            for result in op.results:
+                places[id(result)] = len(places)
+            op = op.next_op
+        return content
 
 
 def _one_line(error: Exception) -> str:

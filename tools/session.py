@@ -6,6 +6,7 @@ SIGHUP and SIGTERM, 141 the reader of our output went away.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import io
 import os
@@ -49,6 +50,8 @@ def run_tool(
     """
     # Modules are large graphs that live long: at the default threshold, looking for garbage takes a third of the time.
     gc.set_threshold(200_000, 50, 100)
+    # Nor at the end, when the system takes back all memory at once.
+    atexit.register(gc.freeze)
     _replace_closed_streams(results_on_stdout)
     # Text is UTF-8 whatever the locale says, as it is in files.
     reconfigure = getattr(sys.stdout, "reconfigure", None)

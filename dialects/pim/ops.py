@@ -43,8 +43,9 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ...analysis.window import window_rows
 from ...codegen.isa import Op
-from ..interned import buffer_type, integer, segment_sizes, segments, string, tensor_type
+from ..interned import buffer_type, initialize, integer, segment_sizes, segments, string, tensor_type
 from ..shaped_types import ROWS, TILE, TILE_OR_ROWS, F32Shape
 from ..spat.attributes import WindowAttr
 from ..spat.verification import (
@@ -59,7 +60,7 @@ from ..spat.verification import (
     verify_window,
 )
 from ..tile import ArrayAttr
-from ..traits import Isolated, VerifiedAlone
+from ..traits import Isolated, VerifiedAlone, VerifiedWithin
 from .attributes import Access, AccessAttr, access_attr, access_list
 
 Integer: TypeAlias = IntegerAttr[I64]
@@ -345,7 +346,7 @@ class CoreBatchOp(IRDLOperation):
     windows = prop_def(BuiltinArrayAttr[Attribute])
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
-    traits = traits_def(Isolated(), HasParent(ProgramOp))
+    traits = traits_def(Isolated(), VerifiedWithin(), HasParent(ProgramOp))
     assembly_format = (
         "`lanes` $lanes `replicas` $replicas `cores` $cores `steps` $steps (`spans` $spans^)? "
         "(`resumes` $resumes^)? (`fetches` $fetches^)? `ins` `(` ($inputs^ `:` type($inputs))? `)` `windows` $windows "
@@ -372,21 +373,18 @@ class CoreBatchOp(IRDLOperation):
         result_types: Sequence[Attribute],
         body: Region,
     ) -> None:
-        super().__init__(
-            operands=[inputs, constants, matrices, outs],
-            properties={
-                "lanes": integer(lanes),
-                "replicas": integer(replicas),
-                "cores": cores,
-                "steps": steps,
-                "spans": spans,
-                "resumes": resumes,
-                "fetches": fetches,
-                "windows": BuiltinArrayAttr(windows),
-            },
-            result_types=[result_types],
-            regions=[body],
-        )
+        properties = {
+            "lanes": integer(lanes),
+            "replicas": integer(replicas),
+            "cores": cores,
+            "steps": steps,
+            "spans": spans,
+            "resumes": resumes,
+            "fetches": fetches,
+            "windows": BuiltinArrayAttr(windows),
+            "operandSegmentSizes": segments(len(inputs), len(constants), len(matrices), len(outs)),
+        }
+        initialize(self, (*inputs, *constants, *matrices, *outs), properties, result_types, (body,))
 
     @property
     def split_operands(self) -> tuple[Sequence[SSAValue], ...]:
@@ -461,7 +459,7 @@ class CoreBatchOp(IRDLOperation):
         """The rows of an input that each lane reads, `[lanes, rows]`; -1 for a row of zeros."""
         window = self.windows.data[index]
         if isinstance(window, WindowAttr):
-            return window.data.rows_of(np.arange(self.lane_count))
+            return window_rows(window.data, self.lane_count)
         assert isinstance(window, ArrayAttr)
         return window.array
 
@@ -469,10 +467,7 @@ class CoreBatchOp(IRDLOperation):
         lanes, replicas = self.lane_count, self.replica_count
         if lanes < 1 or not 1 <= replicas <= lanes:
             raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
-        verify_schedule(self.cores, replicas, self.steps, lanes)
-        verify_spans(self.spans, lanes)
-        verify_resumes(self.resumes, self.spans, lanes)
-        verify_fetches(self.fetches)
+        self.verify_arrays()
         inputs, constants, matrices, outs = self.split_operands
         results = self.results
         if len(self.windows) != len(inputs):
@@ -489,6 +484,14 @@ class CoreBatchOp(IRDLOperation):
             if shape_of(value)[0] != lanes:
                 raise VerifyException(f"a result of {shape_of(value)[0]} rows in a batch of {lanes} lanes")
         self._verify_body()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the numbers of the schedule are wrong."""
+        lanes = self.lane_count
+        verify_schedule(self.cores, self.replica_count, self.steps, lanes)
+        verify_spans(self.spans, lanes)
+        verify_resumes(self.resumes, self.spans, lanes)
+        verify_fetches(self.fetches)
 
     def _window_type(self, value: SSAValue, window: Attribute) -> Attribute:
         """The type of the argument that stands for what a lane reads of an input."""
@@ -533,7 +536,7 @@ class YieldOp(IRDLOperation):
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
     def __init__(self, *values: SSAValue) -> None:
-        super().__init__(operands=[values])
+        initialize(self, values, {}, ())
 
 
 @irdl_op_definition
@@ -569,15 +572,19 @@ class AllocOp(IRDLOperation):
     slack = prop_def(Integer)
     addresses = opt_prop_def(ArrayAttr)
     result = result_def(_TILE_BUFFER)
-    traits = traits_def(VerifiedAlone())
+    traits = traits_def(VerifiedWithin())
     assembly_format = "`slack` $slack (`at` $addresses^)? attr-dict `:` type($result)"
 
     def __init__(self, shape: Sequence[int], slack: int = 0) -> None:
-        super().__init__(properties={"slack": integer(slack)}, result_types=[buffer_type(*shape)])
+        initialize(self, (), {"slack": integer(slack)}, (buffer_type(*shape),))
 
     def verify_(self) -> None:
         if self.slack.value.data < 0:
             raise VerifyException("slack may not be negative")
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table has wrong columns. The stream check looks at addresses."""
         _check_addresses(self.addresses, ("core", "address"))
 
 
@@ -643,13 +650,8 @@ class IssueOp(IRDLOperation):
             "chained": UnitAttr() if chained else None,
             "operandSegmentSizes": segments(len(sources), int(matrix is not None), 1),
         }
-        # Half of all ops are of this kind. The constructor of IRDL would find out again what is known here.
-        Operation.__init__(
-            self,
-            operands=[*(value for value, _ in sources), *(() if matrix is None else (matrix,)), dest],
-            properties={name: value for name, value in properties.items() if value is not None},
-            result_types=[dest.type] if is_tensor(dest) else [],
-        )
+        operands = (*(value for value, _ in sources), *(() if matrix is None else (matrix,)), dest)
+        initialize(self, operands, properties, (dest.type,) if is_tensor(dest) else ())
 
     @property
     def opcode(self) -> Op:
@@ -755,7 +757,7 @@ class LoadOp(IRDLOperation):
     assembly_format = (
         "$source `:` type($source) `rows` $rows (`into` $dest^ `:` type($dest))? attr-dict (`->` type($result)^)?"
     )
-    traits = traits_def(HasParent(ProgramOp))
+    traits = traits_def(HasParent(ProgramOp), VerifiedWithin())
 
     def __init__(self, source: SSAValue, rows: ArrayAttr, dest: SSAValue | None = None) -> None:
         super().__init__(
@@ -771,6 +773,10 @@ class LoadOp(IRDLOperation):
         assert loaded is not None
         if shape_of(loaded) != shape_of(self.source):
             raise VerifyException(f"{self.source.type} is loaded as {loaded.type}")
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table names what is not there."""
         _check_table(self.rows, LOAD_COLUMNS, shape_of(self.source)[0])
 
 
@@ -794,20 +800,20 @@ class TransferOp(IRDLOperation):
     messages = prop_def(ArrayAttr)
     result = opt_result_def(ROWS)
     assembly_format = "$source `messages` $messages attr-dict `:` type($source) (`->` type($result)^)?"
-    traits = traits_def(HasParent(ProgramOp))
+    traits = traits_def(HasParent(ProgramOp), VerifiedWithin())
 
     def __init__(self, source: SSAValue, messages: ArrayAttr) -> None:
-        super().__init__(
-            operands=[source],
-            properties={"messages": messages},
-            result_types=[[source.type] if is_tensor(source) else []],
-        )
+        initialize(self, (source,), {"messages": messages}, (source.type,) if is_tensor(source) else ())
 
     def verify_(self) -> None:
         if is_tensor(self.source) != (self.result is not None):
             raise VerifyException("a transfer of tensors has a result, one of buffers has none")
         if self.result is not None and self.result.type != self.source.type:
             raise VerifyException(f"{self.source.type} is transferred as {self.result.type}")
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table names what is not there, or a message that goes nowhere."""
         _check_table(self.messages, ("row", "source", "target", "step"), shape_of(self.source)[0])
         if self.messages.has_data and (self.messages.array[:, 1] == self.messages.array[:, 2]).any():
             raise VerifyException("a message from a core to itself")
@@ -837,13 +843,11 @@ class RowsOp(IRDLOperation):
     assembly_format = (
         "`pad` $pad_left `,` $pad_right `slack` $slack (`at` $instances^ `rings` $rings)? attr-dict `:` type($result)"
     )
-    traits = traits_def(HasParent(ProgramOp))
+    traits = traits_def(HasParent(ProgramOp), VerifiedWithin())
 
     def __init__(self, shape: Sequence[int], pad_left: int, pad_right: int, slack: int) -> None:
-        super().__init__(
-            properties={"pad_left": integer(pad_left), "pad_right": integer(pad_right), "slack": integer(slack)},
-            result_types=[buffer_type(*shape)],
-        )
+        properties = {"pad_left": integer(pad_left), "pad_right": integer(pad_right), "slack": integer(slack)}
+        initialize(self, (), properties, (buffer_type(*shape),))
 
     @property
     def pads(self) -> tuple[int, int]:
@@ -852,6 +856,10 @@ class RowsOp(IRDLOperation):
     def verify_(self) -> None:
         if min(*self.pads, self.slack.value.data) < 0:
             raise VerifyException("pads and slack may not be negative")
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the tables have wrong columns. The stream check looks at addresses."""
         _check_addresses(self.instances, ("core", "row", "address"))
         _check_addresses(self.rings, ("core", "address", "bytes", "key of the first row"))
 
@@ -875,7 +883,7 @@ class ConstantRowsOp(IRDLOperation):
     instances = opt_prop_def(ArrayAttr)
     result = result_def(F32Shape((2, 3), tensors=False, buffers=True))
     assembly_format = "$source (`at` $instances^)? attr-dict `:` type($source) `->` type($result)"
-    traits = traits_def(HasParent(ProgramOp))
+    traits = traits_def(HasParent(ProgramOp), VerifiedWithin())
 
     def __init__(self, source: SSAValue) -> None:
         super().__init__(operands=[source], result_types=[buffer_type(*shape_of(source))])
@@ -885,6 +893,10 @@ class ConstantRowsOp(IRDLOperation):
             raise VerifyException("the source is no pim.constant")
         if shape_of(self.source) != shape_of(self.result):
             raise VerifyException(f"{self.source.type} is held as {self.result.type}")
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table has wrong columns. The stream check looks at addresses."""
         _check_addresses(self.instances, ("core", "address", "step"))
 
 

@@ -32,10 +32,10 @@ from xdsl.traits import ConstantLike, Pure, RecursiveMemoryEffect, SingleBlockIm
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.window import RowWindow
-from ..interned import segment_sizes
+from ..interned import initialize, segment_sizes, segments
 from ..shaped_types import ROWS, TILE_OR_ROWS
 from ..tile import ArrayAttr
-from ..traits import Isolated, VerifiedAlone
+from ..traits import Isolated, VerifiedAlone, VerifiedWithin
 from .attributes import WindowAttr
 from .tile_ops import TILE_OPS, F32Tensor, Integer, PickOp, VMMOp, YieldOp, integer, shape_of, tile_type
 from .verification import (
@@ -70,7 +70,7 @@ class ConstantOp(IRDLOperation):
     assembly_format = "$value attr-dict `:` type($result)"
 
     def __init__(self, value: ArrayAttr) -> None:
-        super().__init__(properties={"value": value}, result_types=[tile_type(*value.shape)])
+        initialize(self, (), {"value": value}, (tile_type(*value.shape),))
 
     def verify_(self) -> None:
         if shape_of(self.result) != self.value.shape or self.value.dtype != np.dtype("<f4"):
@@ -253,14 +253,15 @@ class BatchOp(IRDLOperation, ABC):
         """The body's vector-matrix products: one array group each."""
         return [op for op in self.block.ops if isinstance(op, VMMOp)]
 
+    @property
+    def has_products(self) -> bool:
+        return any(isinstance(op, VMMOp) for op in self.block.ops)
+
     def verify_(self) -> None:
         lanes, replicas = self.lane_count, self.replica_count
         if lanes < 1 or not 1 <= replicas <= lanes:
             raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
-        verify_spans(self.spans, lanes)
-        verify_resumes(self.resumes, self.spans, lanes)
-        verify_sends(self.sends, lanes)
-        verify_fetches(self.fetches)
+        self.verify_arrays()
         inputs, weights = self.split_operands
         if len(self.windows) != len(inputs):
             raise VerifyException(f"{len(inputs)} inputs with {len(self.windows)} windows")
@@ -278,6 +279,14 @@ class BatchOp(IRDLOperation, ABC):
         arguments = set(self.weight_arguments)
         for op in self.block.ops:
             self._verify_body_op(op, arguments)
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the numbers of the schedule are wrong."""
+        lanes = self.lane_count
+        verify_spans(self.spans, lanes)
+        verify_resumes(self.resumes, self.spans, lanes)
+        verify_sends(self.sends, lanes)
+        verify_fetches(self.fetches)
 
     def _verify_body_op(self, op: Operation, weights: set[SSAValue]) -> None:
         if type(op) not in _TILE_OPS and not isinstance(op, TILE_OPS):
@@ -328,7 +337,7 @@ class ComputeBatchOp(BatchOp):
     name = "spat.compute_batch"
     cores = opt_prop_def(ArrayAttr)
     steps = opt_prop_def(ArrayAttr)
-    traits = traits_def(Isolated(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
+    traits = traits_def(Isolated(), VerifiedWithin(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
         "`lanes` $lanes (`replicas` $replicas^)? (`cores` $cores^)? (`steps` $steps^)? (`spans` $spans^)? "
         "(`resumes` $resumes^)? (`sends` $sends^)? (`fetches` $fetches^)? "
@@ -348,16 +357,14 @@ class ComputeBatchOp(BatchOp):
     ) -> None:
         last = body.block.last_op
         assert isinstance(last, YieldOp)
-        super().__init__(
-            operands=[inputs, weights],
-            properties={
-                "lanes": integer(lanes),
-                "replicas": integer(replicas),
-                "windows": BuiltinArrayAttr([WindowAttr(window) for window in windows]),
-            },
-            result_types=[[tile_type(lanes, *shape_of(value)) for value in last.values]],
-            regions=[body],
-        )
+        properties = {
+            "lanes": integer(lanes),
+            "replicas": integer(replicas),
+            "windows": BuiltinArrayAttr([WindowAttr(window) for window in windows]),
+            "operandSegmentSizes": segments(len(inputs), len(weights)),
+        }
+        result_types = [tile_type(lanes, *shape_of(value)) for value in last.values]
+        initialize(self, (*inputs, *weights), properties, result_types, (body,))
 
     @property
     def is_scheduled(self) -> bool:
@@ -367,6 +374,9 @@ class ComputeBatchOp(BatchOp):
         super().verify_()
         if (self.cores is None) != (self.steps is None):
             raise VerifyException("a schedule has both cores and steps")
+
+    def verify_arrays(self) -> None:
+        super().verify_arrays()
         if self.cores is not None and self.steps is not None:
             verify_schedule(self.cores, self.replica_count, self.steps, self.lane_count)
 
@@ -398,7 +408,7 @@ class ScheduledComputeBatchOp(BatchOp):
     name = "spat.scheduled_compute_batch"
     cores = prop_def(ArrayAttr)
     steps = prop_def(ArrayAttr)
-    traits = traits_def(Isolated(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
+    traits = traits_def(Isolated(), VerifiedWithin(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
     assembly_format = (
         "`lanes` $lanes (`replicas` $replicas^)? `cores` $cores `steps` $steps (`spans` $spans^)? "
         "(`resumes` $resumes^)? (`sends` $sends^)? (`fetches` $fetches^)? "
@@ -406,8 +416,8 @@ class ScheduledComputeBatchOp(BatchOp):
         "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
     )
 
-    def verify_(self) -> None:
-        super().verify_()
+    def verify_arrays(self) -> None:
+        super().verify_arrays()
         verify_schedule(self.cores, self.replica_count, self.steps, self.lane_count)
 
     @property

@@ -19,8 +19,10 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..interned import initialize
 from ..shaped_types import ROWS
 from ..tile import ArrayAttr
+from ..traits import VerifiedWithin
 from .attributes import ChannelType
 from .tile_ops import shape_of
 
@@ -57,13 +59,17 @@ class DeferredCommunicationOp(IRDLOperation):
     source = operand_def(T)
     needs = prop_def(ArrayAttr)
     result = result_def(T)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedWithin())
     assembly_format = "$source `needs` $needs attr-dict `:` type($result)"
 
     def __init__(self, source: SSAValue, needs: NDArray[np.int64]) -> None:
-        super().__init__(operands=[source], properties={"needs": ArrayAttr.get(needs)}, result_types=[source.type])
+        initialize(self, (source,), {"needs": ArrayAttr.get(needs)}, (source.type,))
 
     def verify_(self) -> None:
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table names what is not there."""
         _check_table(self.needs, NEED_COLUMNS, shape_of(self.source)[0])
 
 
@@ -81,14 +87,17 @@ class ChannelSendOp(IRDLOperation):
     source = operand_def(ROWS)
     messages = prop_def(ArrayAttr)
     channel = result_def(ChannelType())
+    traits = traits_def(VerifiedWithin())
     assembly_format = "$source `messages` $messages attr-dict `:` type($source)"
 
     def __init__(self, source: SSAValue, messages: NDArray[np.int64]) -> None:
-        super().__init__(
-            operands=[source], properties={"messages": ArrayAttr.get(messages)}, result_types=[ChannelType()]
-        )
+        initialize(self, (source,), {"messages": ArrayAttr.get(messages)}, (ChannelType(),))
 
     def verify_(self) -> None:
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table names what is not there, or a message that goes nowhere."""
         _check_table(self.messages, MESSAGE_COLUMNS, shape_of(self.source)[0])
         if self.messages.has_data and (self.messages.array[:, 1] == self.messages.array[:, 2]).any():
             raise VerifyException("a message from a core to itself")
@@ -113,7 +122,7 @@ class ChannelReceiveOp(IRDLOperation):
     assembly_format = "$source `from` $channel attr-dict `:` type($result)"
 
     def __init__(self, source: SSAValue, channel: SSAValue) -> None:
-        super().__init__(operands=[source, channel], result_types=[source.type])
+        initialize(self, (source, channel), {}, (source.type,))
 
     @property
     def send(self) -> ChannelSendOp:

@@ -23,10 +23,10 @@ from xdsl.irdl import (
 from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..interned import integer, tensor_type
+from ..interned import initialize, integer, tensor_type
 from ..shaped_types import ROWS, TILE, TILE_OR_ROWS
 from ..tile import ArrayAttr
-from ..traits import VerifiedAlone
+from ..traits import VerifiedAlone, VerifiedWithin
 
 F32Tensor: TypeAlias = TensorType[Float32Type]
 Integer: TypeAlias = IntegerAttr[I64]
@@ -65,7 +65,7 @@ class YieldOp(IRDLOperation):
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
     def __init__(self, *values: SSAValue) -> None:
-        super().__init__(operands=[values])
+        initialize(self, values, {}, ())
 
 
 @irdl_op_definition
@@ -89,11 +89,8 @@ class ViewOp(IRDLOperation):
     assembly_format = "$source `row` $row `start` $start `step` $step attr-dict `:` type($source) `->` type($result)"
 
     def __init__(self, source: SSAValue, row: int, start: int, step: int, count: int, length: int) -> None:
-        super().__init__(
-            operands=[source],
-            properties={"row": integer(row), "start": integer(start), "step": integer(step)},
-            result_types=[tile_type(count, length)],
-        )
+        properties = {"row": integer(row), "start": integer(start), "step": integer(step)}
+        initialize(self, (source,), properties, (tile_type(count, length),))
 
     @property
     def access(self) -> tuple[int, int, int]:
@@ -167,11 +164,8 @@ class VMMOp(IRDLOperation):
     )
 
     def __init__(self, vector: SSAValue, weights: SSAValue, row: int) -> None:
-        super().__init__(
-            operands=[vector, weights],
-            properties={"row": integer(row)},
-            result_types=[tile_type(shape_of(vector)[0], shape_of(weights)[1])],
-        )
+        result = tile_type(shape_of(vector)[0], shape_of(weights)[1])
+        initialize(self, (vector, weights), {"row": integer(row)}, (result,))
 
     def verify_(self) -> None:
         count, length = shape_of(self.vector)
@@ -197,7 +191,7 @@ class ElementwiseBinaryOp(IRDLOperation, ABC):
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue) -> None:
-        super().__init__(operands=[lhs, rhs], result_types=[tile_type(*shape_of(lhs))])
+        initialize(self, (lhs, rhs), {}, (tile_type(*shape_of(lhs)),))
 
     def verify_(self) -> None:
         left, right = shape_of(self.lhs), shape_of(self.rhs)
@@ -268,7 +262,7 @@ class ElementwiseUnaryOp(IRDLOperation, ABC):
     assembly_format = "$source attr-dict `:` type($result)"
 
     def __init__(self, source: SSAValue) -> None:
-        super().__init__(operands=[source], result_types=[source.type])
+        initialize(self, (source,), {}, (source.type,))
 
 
 @irdl_op_definition
@@ -468,7 +462,7 @@ class PickOp(IRDLOperation):
     source = operand_def(ROWS)
     table = prop_def(ArrayAttr)
     result = result_def(TILE)
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), VerifiedWithin(shapes_seen_from_around=True))
     assembly_format = "$source `by` $table attr-dict `:` type($source) `->` type($result)"
 
     def __init__(self, source: SSAValue, table: NDArray[np.int32]) -> None:
@@ -479,10 +473,15 @@ class PickOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        choices, *tile = shape_of(self.source)
+        _, *tile = shape_of(self.source)
         _require(shape_of(self.result) == tuple(tile), f"the picked tile is {_dims(tile)}")
+        self.verify_arrays()
+
+    def verify_arrays(self) -> None:
+        """Raises a VerifyException if the table is no list, or names a tile that is not there."""
         is_list = len(self.table.shape) == 1 and self.table.dtype.kind in "iu"
         _require(is_list, "a table of one integer per lane expected")
+        choices = shape_of(self.source)[0]
         if self.table.has_data and self.table.size:
             least, most = int(self.table.array.min()), int(self.table.array.max())
             _require(0 <= least <= most < choices, f"the table picks tiles {least} to {most} of {choices}")

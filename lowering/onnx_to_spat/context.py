@@ -78,7 +78,7 @@ class LoweringContext:
 
 def minimum_row_parts(product: Product) -> int:
     """The fewest parts of a layer that each fit a core."""
-    return -(-len(product.slices) // (product.machine.arrays_per_core // product.group_arrays))
+    return -(-product.slice_count // (product.machine.arrays_per_core // product.group_arrays))
 
 
 def refuse(op: Operation, what: str, remedy: str = "") -> TileError:

@@ -8,7 +8,6 @@ hold more zeros, but a row of the output takes fewer products.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,8 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analysis.machine import Machine, Precision
-from ...analysis.slicing import Slice, direct_slices, gathered_slices
+from ...analysis.slicing import (
+    Slice,
+    direct_count,
+    direct_slices,
+    gathered_count,
+    gathered_lengths,
+    gathered_slices,
+)
 from ...analysis.window import RowWindow
+from ...dialects.array_data import contiguous
 from .feature import Channels, Feature
 
 Weights = NDArray[np.float32]
@@ -97,7 +104,7 @@ class Product:
     machine: Machine
     precision: Precision
 
-    @property
+    @cached_property
     def columns(self) -> int:
         """Products of one lane: columns of the tiles that they give."""
         return -(-self.kernel.output[1] // self.windows)
@@ -116,7 +123,7 @@ class Product:
     def array_columns(self) -> int:
         return self.machine.array_cols_at(self.precision.weight_bits)
 
-    @property
+    @cached_property
     def group_arrays(self) -> int:
         """Arrays that one product drives: the column tiles of one column part."""
         tiles = -(-self.windows * self.outputs // self.array_columns)
@@ -129,52 +136,62 @@ class Product:
     @cached_property
     def slice_cycles(self) -> int:
         """Cycles that one slice takes for one lane, its share of the copies included."""
-        return self.columns * (self.mvm_cycles + self.copy_cycles // len(self.slices))
+        return self.columns * (self.mvm_cycles + self.copy_cycles // self.slice_count)
+
+    @property
+    def _spans(self) -> list[tuple[int, int]]:
+        """First column, and number of columns, of the pieces of each kernel row."""
+        if self.kernel.dilation[1] == 1:
+            return [(0, (self.windows - 1) * self.kernel.stride[1] + self.kernel.size[1])]
+        return [(column, 1) for column in range(self.kernel.size[1])]
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
         """The runs of the input vector in the order of the weight matrix's rows."""
-        rows, columns = self.kernel.size
-        if self.kernel.dilation[1] == 1:
-            spans = [(0, (self.windows - 1) * self.kernel.stride[1] + columns)]
-        else:
-            spans = [(column, 1) for column in range(columns)]
         return tuple(
             Piece(segment, row, *span)
-            for row in range(rows)
-            for span in spans
+            for row in range(self.kernel.size[0])
+            for span in self._spans
             for segment in range(len(self.feature.segments))
         )
 
-    @property
+    @cached_property
     def lengths(self) -> list[int]:
         """Elements of each piece."""
-        return [piece.columns * self.feature.segments[piece.segment].width for piece in self.pieces]
+        widths = [segment.width for segment in self.feature.segments]
+        return [columns * width for _, columns in self._spans for width in widths] * self.kernel.size[0]
 
     @cached_property
-    def _cut(self) -> tuple[tuple[Slice, ...], bool]:
-        """The slices, and whether the pieces are gathered: whichever takes less time."""
+    def _gathering(self) -> tuple[int, int]:
+        """The number of slices, and the cycles of gathering the pieces of one product: whichever way takes less time.
+
+        Nothing is gathered in 0 cycles. Slices themselves are only made of the way that is chosen.
+        """
         height = self.machine.array_rows
-        direct, gathered = direct_slices(self.lengths, height), gathered_slices(self.lengths, height)
-        saved = (len(direct) - len(gathered)) * self.mvm_cycles
-        return (gathered, True) if self._copies(gathered) < saved else (direct, False)
+        direct, gathered = direct_count(self.lengths, height), gathered_count(self.lengths, height)
+        if gathered < direct:
+            lengths = gathered_lengths(self.lengths, height)
+            cycles = int(self.machine.copy_cycles(lengths * self.precision.input_bytes).sum())
+            if cycles < (direct - gathered) * self.mvm_cycles:
+                return gathered, cycles
+        return direct, 0
 
     @property
+    def slice_count(self) -> int:
+        return self._gathering[0]
+
+    @cached_property
     def slices(self) -> tuple[Slice, ...]:
-        return self._cut[0]
-
-    @property
-    def is_gathered(self) -> bool:
-        return self._cut[1]
+        height = self.machine.array_rows
+        direct = self.slice_count == direct_count(self.lengths, height)
+        found = direct_slices(self.lengths, height) if direct else gathered_slices(self.lengths, height)
+        assert len(found) == self.slice_count
+        return found
 
     @property
     def copy_cycles(self) -> int:
         """Cycles of gathering the input vector of one product."""
-        return self._copies(self.slices) if self.is_gathered else 0
-
-    def _copies(self, slices: Sequence[Slice]) -> int:
-        lengths = np.array([run.length for part in slices for run in part.runs])
-        return int(self.machine.copy_cycles(lengths * self.precision.input_bytes).sum())
+        return self._gathering[1]
 
     @property
     def matrix_shape(self) -> tuple[int, int]:
@@ -191,7 +208,10 @@ class Product:
         return self._matrix(weights)[:, first:last]
 
     def _matrix(self, weights: Weights) -> Weights:
-        by_position = weights.transpose(2, 3, 1, 0)
+        by_position = _by_position(weights)
+        segments = self.feature.segments
+        if self.windows == 1 and self.kernel.size == (1, 1) and len(segments) == 1:
+            return by_position[0, 0, _as_slice(segments[0].channels)]
         found = np.zeros((self.matrix_shape[0], self.windows, len(weights)), np.float32)
         row = 0
         for piece, length in zip(self.pieces, self.lengths, strict=True):
@@ -205,6 +225,15 @@ class Product:
                 found[first : first + size, window].reshape(kernel.shape)[...] = kernel
             row += length
         return found.reshape(len(found), -1)
+
+
+def _by_position(weights: Weights) -> Weights:
+    """Weights ``[outputs, channels, rows, columns]`` as ``[rows, columns, channels, outputs]``."""
+    if not weights.flags.c_contiguous:
+        return weights.transpose(2, 3, 1, 0)
+    # Outputs next to each other, so that whatever is copied of this is copied in runs.
+    outputs, *inputs = weights.shape
+    return contiguous(weights.reshape(outputs, -1).T).reshape(*inputs, outputs).transpose(1, 2, 0, 3)
 
 
 def _as_slice(channels: Channels) -> Channels | slice:

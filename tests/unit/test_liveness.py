@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilec.analysis import liveness
 from tilec.analysis.liveness import (
     Buffers,
     CapacityError,
@@ -202,3 +203,19 @@ def test_many_short_periods_cost_no_more_than_a_long_one() -> None:
     assert time.perf_counter() - began < 2
     assert plan.peak == plan.lower_bound
     assert validate_plan(buffers, plan, plan.peak) == []
+
+
+@pytest.mark.parametrize("alignment", [1, 4, 12])
+def test_few_buffers_are_placed_as_many_are(alignment: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are two ways to find the same gaps."""
+    draw = np.random.default_rng(alignment)
+    for count in (*range(1, 12), 40, 90):
+        first = draw.integers(0, 40, count)
+        sizes, last = draw.integers(0, 50, count), first + draw.integers(0, 20, count)
+        buffers = Buffers.build(sizes.tolist(), first.tolist(), last.tolist(), alignment)
+        plans: list[MemoryPlan] = []
+        for few in (0, count):
+            monkeypatch.setattr(liveness, "_FEW", few)
+            plans.append(plan_memory(buffers, 1 << 40))
+        assert np.array_equal(plans[0].address, plans[1].address)
+        assert plans[0].peak == plans[1].peak
