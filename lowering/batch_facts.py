@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Attribute, Operation
 
-from ..analysis.window import RowWindow, window_rows
+from ..analysis.window import OUTSIDE, RowWindow, window_rows
 from ..dialects import pim, spat
 from ..dialects.spat import WindowAttr, shape_of
 from ..dialects.tile import ArrayAttr
@@ -19,10 +20,89 @@ Ints = NDArray[np.int64]
 AnyBatch = spat.BatchOp | pim.CoreBatchOp
 
 
+_NO_RESUMES: Ints = np.zeros((0, 3), np.int64)
+_NO_RESUMES.flags.writeable = False
+
+
+class LaneSchedule:
+    """Where and when the lanes of a batch run."""
+
+    def __init__(self, cores: Ints, steps: Ints, spans: Ints, resumes: Ints) -> None:
+        self.cores = cores
+        """Of each lane."""
+        self.steps = steps
+        self.spans = spans
+        """Steps that each lane extends over."""
+        self.resumes = resumes
+        """[n, 3] lane, cycles that are done, and steps since its first, where it goes on after an interruption."""
+
+    @cached_property
+    def core_set(self) -> set[int]:
+        """The cores that the batch runs on."""
+        return set(self.cores.tolist())
+
+    @cached_property
+    def first_step(self) -> int:
+        return int(self.steps.min())
+
+    @cached_property
+    def end_step(self) -> int:
+        """The step after the last one."""
+        return int((self.steps + self.spans).max())
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash of all of it."""
+        return arrays_digest((self.cores, self.steps, self.spans, self.resumes))
+
+
+class LaneReads:
+    """The rows that the lanes of a batch read, without those that are outside."""
+
+    def __init__(self, rows: Sequence[Ints], lanes: int) -> None:
+        self.rows = rows
+        """Of each input, `[lanes, rows]`; OUTSIDE for a row of zeros."""
+        self.lanes = lanes
+        self._flat: dict[tuple[int, ...], tuple[Ints, Ints, Ints]] = {}
+        self._digests: dict[tuple[int, ...], bytes] = {}
+
+    def flat(self, inputs: tuple[int, ...]) -> tuple[Ints, Ints, Ints]:
+        """Of some of the inputs, lane by lane: each row, its place among ``inputs``; and how many each lane reads."""
+        found = self._flat.get(inputs)
+        if found is None:
+            found = self._flat[inputs] = self._find(inputs)
+        return found
+
+    def _find(self, inputs: tuple[int, ...]) -> tuple[Ints, Ints, Ints]:
+        if not inputs:
+            none = np.zeros(0, np.int64)
+            return none, none, np.zeros(self.lanes, np.int64)
+        tables = [self.rows[index] for index in inputs]
+        joined = np.concatenate(tables, axis=1)
+        inside = joined != OUTSIDE
+        place = np.repeat(np.arange(len(tables)), [table.shape[1] for table in tables])
+        return joined[inside], np.broadcast_to(place, joined.shape)[inside], inside.sum(axis=1)
+
+    def digest(self, inputs: tuple[int, ...]) -> bytes:
+        """A hash of the rows of some of the inputs."""
+        found = self._digests.get(inputs)
+        if found is None:
+            found = self._digests[inputs] = arrays_digest([self.rows[index] for index in inputs])
+        return found
+
+
+def arrays_digest(arrays: Sequence[Ints]) -> bytes:
+    """A hash of the elements, types and shapes of arrays."""
+    state = blake2b(repr([(array.dtype.str, array.shape) for array in arrays]).encode(), digest_size=32)
+    for array in arrays:
+        state.update(array.tobytes())
+    return state.digest()
+
+
 class BatchFacts:
     """One batch, as it was when it was looked at."""
 
-    def __init__(self, op: AnyBatch, body: Body | None) -> None:
+    def __init__(self, op: AnyBatch, body: Body | None, schedule: LaneSchedule | None) -> None:
         self.body = body
         """On tiles; a body of instructions is counted where it stands."""
         self.lanes = op.lane_count
@@ -30,24 +110,12 @@ class BatchFacts:
         self.windows = [_window(op, index, window) for index, window in enumerate(op.windows)]
         """Of each input, the access map if it has one, and the rows that each lane reads, `[lanes, rows]`."""
         self.shapes = [shape_of(result) for result in op.results]
-        self.spans: Ints = op.lane_spans
-        """Steps that each lane extends over."""
-        resumes = op.lane_resumes
-        self.resumes: Ints = np.zeros((0, 3), np.int64) if resumes is None else resumes
-        """[n, 3] lane, cycles that are done, and steps since its first, where it goes on after an interruption."""
-        self.cores: Ints | None = None
-        """Of each lane; None if it is not scheduled."""
-        self.steps: Ints | None = None
-        cores, steps = _schedule(op)
-        if cores is not None and steps is not None:
-            self.cores = cores.array.astype(np.int64)[_replica_of_lanes(self.lanes, self.replicas)]
-            self.steps = steps.array.astype(np.int64)
+        self.schedule = schedule
+        """None if it is not scheduled."""
 
     @cached_property
-    def core_set(self) -> set[int]:
-        """The cores that it runs on."""
-        assert self.cores is not None, "the batch is scheduled"
-        return set(self.cores[: self.replicas].tolist())
+    def reads(self) -> LaneReads:
+        return LaneReads([rows for _, rows in self.windows], self.lanes)
 
 
 class BatchMemory:
@@ -57,6 +125,8 @@ class BatchMemory:
         self._bodies = BodyMemory()
         self._kept: dict[Operation, tuple[list[object], BatchFacts]] = {}
         self._seen: dict[Operation, tuple[list[object], BatchFacts]] = {}
+        self._schedules: dict[object, LaneSchedule] = {}
+        """By their elements: lowering a batch leaves its lanes where they are."""
 
     def facts(self, op: AnyBatch, body_ops: Sequence[Operation]) -> BatchFacts:
         """What is known of a batch as it is now; ``body_ops`` are the ops of its body."""
@@ -64,9 +134,29 @@ class BatchMemory:
         state = _state(op, body)
         kept = self._kept.get(op)
         if kept is None or kept[0] != state:
-            kept = state, BatchFacts(op, body)
+            kept = state, BatchFacts(op, body, self._schedule(op))
         self._seen[op] = kept
         return kept[1]
+
+    def _schedule(self, op: AnyBatch) -> LaneSchedule | None:
+        if not isinstance(op, pim.CoreBatchOp | spat.ScheduledComputeBatchOp | spat.ComputeBatchOp):
+            return None
+        cores, steps = op.cores, op.steps
+        if cores is None or steps is None:
+            return None
+        lanes, replicas = op.lane_count, op.replica_count
+        arrays = [None if one is None else one.array for one in (cores, steps, op.spans, op.resumes)]
+        key = lanes, replicas, *(None if one is None else (one.dtype.str, one.shape, one.tobytes()) for one in arrays)
+        found = self._schedules.get(key)
+        if found is None:
+            resumes = op.lane_resumes
+            found = self._schedules[key] = LaneSchedule(
+                cores.array.astype(np.int64)[_replica_of_lanes(lanes, replicas)],
+                steps.array.astype(np.int64),
+                op.lane_spans,
+                _NO_RESUMES if resumes is None else resumes,
+            )
+        return found
 
     def forget_others(self) -> None:
         """Ends a look at a module: batches that were not in it are let go."""
@@ -88,13 +178,6 @@ def _window(op: AnyBatch, index: int, window: Attribute) -> tuple[RowWindow | No
         return window.data, window_rows(window.data, op.lane_count)
     assert isinstance(op, pim.CoreBatchOp)
     return None, op.input_rows(index)
-
-
-def _schedule(op: AnyBatch) -> tuple[ArrayAttr | None, ArrayAttr | None]:
-    """Cores of replicas and steps of lanes."""
-    if isinstance(op, pim.CoreBatchOp | spat.ScheduledComputeBatchOp | spat.ComputeBatchOp):
-        return op.cores, op.steps
-    return None, None
 
 
 @lru_cache(1024)

@@ -17,7 +17,7 @@ from ..analysis.proxies import UNNAMED
 from ..analysis.window import RowWindow
 from ..dialects import pim, spat
 from ..dialects.spat import shape_of
-from .batch_facts import AnyBatch, BatchFacts, BatchMemory
+from .batch_facts import AnyBatch, BatchFacts, BatchMemory, LaneSchedule
 from .body_costs import BodyCost, instruction_cost, partial_results, partial_sums, tile_cost
 from .body_memory import Body, node_names
 from .op_kinds import ops_of
@@ -63,34 +63,46 @@ class Batch:
         cost: BodyCost,
         by_node: dict[str, dict[str, int]],
         reads: list[tuple[Tensor, RowWindow | None, Ints]],
+        read_inputs: tuple[int, ...],
     ) -> None:
         self.op = op
         self.names = names
         """The nodes that it comes from."""
         self.lanes = facts.lanes
         self.replicas = facts.replicas
-        self.cores = facts.cores
-        """Of each lane; None if it is not scheduled."""
-        self.steps = facts.steps
-        self.lane_spans = facts.spans
-        """Steps that each lane extends over."""
-        self.lane_resumes = facts.resumes
-        """[n, 3] lane, cycles that are done, and steps since its first, where it goes on after an interruption."""
+        self.schedule = facts.schedule
+        """None if it is not scheduled."""
         self.cost = cost
         self.by_node = by_node
         """Elements of products, and of sums of products of slices, of one lane, by the nodes of these ops."""
         self.reads = reads
-        self._facts = facts
+        self.read_inputs = read_inputs
+        """Which inputs these are."""
+        self.lane_reads = facts.reads
+        """The rows that lanes read of all inputs."""
+
+    @property
+    def scheduled(self) -> LaneSchedule:
+        assert self.schedule is not None, "the batch is scheduled"
+        return self.schedule
 
     @property
     def lane_cores(self) -> Ints:
-        assert self.cores is not None, "the batch is scheduled"
-        return self.cores
+        return self.scheduled.cores
 
     @property
     def lane_steps(self) -> Ints:
-        assert self.steps is not None, "the batch is scheduled"
-        return self.steps
+        return self.scheduled.steps
+
+    @property
+    def lane_spans(self) -> Ints:
+        """Steps that each lane extends over."""
+        return self.scheduled.spans
+
+    @property
+    def lane_resumes(self) -> Ints:
+        """[n, 3] lane, cycles that are done, and steps since its first, where it goes on after an interruption."""
+        return self.scheduled.resumes
 
     @property
     def last_steps(self) -> Ints:
@@ -100,13 +112,12 @@ class Batch:
     @property
     def core_set(self) -> set[int]:
         """The cores that it runs on."""
-        return self._facts.core_set if self.cores is self._facts.cores else set(self.lane_cores.tolist())
+        return self.scheduled.core_set
 
     def rescheduled(self, cores: Ints, steps: Ints, spans: Ints) -> Batch:
         """The batch on other cores, at other times, its lanes without interruptions."""
         other = copy(self)
-        other.cores, other.steps, other.lane_spans = cores, steps, spans
-        other.lane_resumes = np.zeros((0, 3), np.int64)
+        other.schedule = LaneSchedule(cores, steps, spans, np.zeros((0, 3), np.int64))
         return other
 
 
@@ -135,7 +146,7 @@ class BatchProgram:
         self.batches = [self._batch(index, op) for index, op in enumerate(bodies)]
         self._collect_tables()
         self.tensors = list(dict.fromkeys(self.values.values()))
-        self.scheduled = all(batch.cores is not None for batch in self.batches)
+        self.scheduled = all(batch.schedule is not None for batch in self.batches)
 
     def rescheduled(self, batches: list[Batch]) -> BatchProgram:
         """The program with these batches, which are the same but for cores and times."""
@@ -164,13 +175,15 @@ class BatchProgram:
         facts = self._facts[index]
         inputs = op.split_operands[0]
         reads: list[tuple[Tensor, RowWindow | None, Ints]] = []
-        for value, (window, rows) in zip(inputs, facts.windows, strict=True):
+        read_inputs: list[int] = []
+        for place, (value, (window, rows)) in enumerate(zip(inputs, facts.windows, strict=True)):
             tensor = self.values.get(value)
             if tensor is not None:  # else it is a stack of constants
                 reads.append((tensor, window, rows))
+                read_inputs.append(place)
                 tensor.readers.append((index, rows))
         cost, by_node = self._costs(op, facts.body, inputs)
-        return Batch(op, facts, self._labels[index].split("+"), cost, by_node, reads)
+        return Batch(op, facts, self._labels[index].split("+"), cost, by_node, reads, tuple(read_inputs))
 
     def _costs(
         self, op: AnyBatch, body: Body | None, inputs: Sequence[SSAValue]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from operator import attrgetter
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Attribute, Block, Operation
 
 from ..analysis.proxies import UNNAMED
 from ..dialects.location import node_name
@@ -65,17 +66,18 @@ def node_names(ops: Iterable[Operation]) -> list[str]:
     return found
 
 
+_LOCATION, _PROPERTIES, _RESULTS = attrgetter("location"), attrgetter("properties"), attrgetter("results")
+_OPERANDS = attrgetter("_operands")
+"""The tuple behind `operands`, a view of it that takes several times as long to go through."""
+
+
 def _state(block: Block, inputs: int, ops: Sequence[Operation]) -> list[object]:
     """All objects that a content and its names follow from, in order. Lists compare identities before anything else."""
-    found: list[object] = [inputs, len(block.args), *block.args, *block.arg_types]
-    for op in ops:
-        found.append(op)
-        found.append(op.location)
-        found += iter(op.operands)  # xDSL's sequence takes longer to say its length than to be gone through
-        found += op.properties
-        found += op.properties.values()
-        for result in op.results:
-            found.append(result.type)
-        if type(op) is PickOp:
-            found.append(op.table.array.tobytes() if op.table.has_data else None)
+    found: list[object] = [inputs, len(block.args), *block.args, *block.arg_types, *ops]
+    found += map(_LOCATION, ops)
+    found += map(_OPERANDS, ops)
+    found += map(dict[str, Attribute].copy, map(_PROPERTIES, ops))
+    found += map(_RESULTS, ops)
+    found += [result.type for results in map(_RESULTS, ops) for result in results]
+    found += [op.table.array.tobytes() if op.table.has_data else None for op in ops if type(op) is PickOp]
     return found

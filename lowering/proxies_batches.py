@@ -88,7 +88,7 @@ class _Fields:
             for name in batch.names:
                 lanes[name] = max(lanes.get(name, 0), batch.lanes)
             if batch.cost.products:
-                slots = batch.replicas if batch.cores is None else len(batch.core_set)
+                slots = batch.replicas if batch.schedule is None else len(batch.core_set)
                 for name in batch.names:
                     width[name] = max(width.get(name, 0), slots)
         found |= {
@@ -201,9 +201,8 @@ class _Fields:
 
     def _add_schedule(self, found: dict[str, object], traffic: Traffic) -> None:
         cores = np.concatenate([batch.lane_cores for batch in self.batches])
-        last = [int((batch.lane_steps + batch.lane_spans).max()) for batch in self.batches]
-        first = [int(batch.lane_steps.min()) for batch in self.batches]
-        found["step_count"] = max(last) - min(first)
+        end = max(batch.scheduled.end_step for batch in self.batches)
+        found["step_count"] = end - min(batch.scheduled.first_step for batch in self.batches)
         found["width"] = len(np.unique(cores))
         state = hashlib.blake2b(digest_size=8)
         for batch in self.batches:

@@ -26,7 +26,7 @@ def add_yardsticks(program: BatchProgram, found: dict[str, object], parts: Parts
     """Adds the fields to ``found``, and by field what each node adds to it to ``parts``."""
     target = program.target
     held = [batch for batch in program.batches if batch.cost.products]
-    found["product_slots"] = sum(b.replicas if b.cores is None else len(b.core_set) for b in held)
+    found["product_slots"] = sum(b.replicas if b.schedule is None else len(b.core_set) for b in held)
     if target is not None:
         found["cores"] = target.machine.core_count
     on_tiles = all(body is not None for body in program.bodies)
@@ -55,7 +55,7 @@ def dealt_batches(program: BatchProgram, batches: Sequence[SpanBatch], machine: 
 def order_digest(program: BatchProgram) -> str:
     """Stands for the places of all lanes in the order of the chip, counted from the first."""
     state = blake2b(digest_size=8)
-    first = min(int(batch.lane_steps.min()) for batch in program.batches)
+    first = min(batch.scheduled.first_step for batch in program.batches)
     for batch in program.batches:
         state.update(f"{'+'.join(batch.names)} ".encode())
         state.update(
