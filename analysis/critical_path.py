@@ -39,12 +39,28 @@ class SpanBatch(NamedTuple):
 
 
 def replica_span(batches: Sequence[SpanBatch]) -> int:
-    """Cycles from the first lane's start to the last one's end, on as many cores as there are slots."""
+    """Cycles from the first lane's start to the last one's end, on as many cores as there are slots.
+
+    Batches that are equal up to batches that are, like the parts of a layer, end at the same times: one stands for all.
+    """
     finish: list[Ints] = []
+    known: dict[object, int] = {}
+    there: dict[object, Ints] = {}
+    """When all is there that a batch reads, by these reads."""
+    alike: list[int] = []
+    """Of each batch, the place in ``finish`` of those that are like it."""
     for batch in batches:
-        ready = np.zeros(batch.lanes, np.int64)
-        for producer, window in batch.reads:
-            np.maximum(ready, latest_read(finish[producer], window, batch.lanes), out=ready)
+        reads = tuple(dict.fromkeys([(alike[producer], window) for producer, window in batch.reads]))
+        found = known.setdefault((batch.lanes, batch.slots, batch.cycles, reads), len(finish))
+        alike.append(found)
+        if found < len(finish):
+            continue
+        ready = there.get((batch.lanes, reads))
+        if ready is None:
+            ready = np.zeros(batch.lanes, np.int64)
+            for producer, window in reads:
+                np.maximum(ready, latest_read(finish[producer], window, batch.lanes), out=ready)
+            there[batch.lanes, reads] = ready
         finish.append(_in_turns(ready, batch.slots, batch.cycles))
     return max((int(times.max(initial=0)) for times in finish), default=0)
 

@@ -14,7 +14,9 @@ from ..analysis.window import OUTSIDE, RowWindow, window_rows
 from ..dialects import pim, spat
 from ..dialects.spat import WindowAttr, shape_of
 from ..dialects.tile import ArrayAttr
-from .body_memory import Body, BodyMemory
+from .body_costs import BodyCost, by_node, partial_results, partial_sums, tile_cost
+from .body_memory import Body, BodyMemory, NodeNames
+from .target import Target
 
 Ints = NDArray[np.int64]
 AnyBatch = spat.BatchOp | pim.CoreBatchOp
@@ -35,6 +37,7 @@ class LaneSchedule:
         """Steps that each lane extends over."""
         self.resumes = resumes
         """[n, 3] lane, cycles that are done, and steps since its first, where it goes on after an interruption."""
+        self._order: tuple[int, bytes] | None = None
 
     @cached_property
     def core_set(self) -> set[int]:
@@ -49,6 +52,13 @@ class LaneSchedule:
     def end_step(self) -> int:
         """The step after the last one."""
         return int((self.steps + self.spans).max())
+
+    def order_from(self, step: int) -> bytes:
+        """The places of lanes in the order of the chip, from this step on, as bytes."""
+        if self._order is None or self._order[0] != step:
+            columns = self.steps - step, self.spans, self.resumes.reshape(-1)
+            self._order = step, np.concatenate(columns).tobytes()
+        return self._order[1]
 
     @cached_property
     def digest(self) -> bytes:
@@ -112,6 +122,29 @@ class BatchFacts:
         self.shapes = [shape_of(result) for result in op.results]
         self.schedule = schedule
         """None if it is not scheduled."""
+        self._costs: tuple[object, BodyCost, dict[str, dict[str, int]]] | None = None
+
+    @cached_property
+    def partial_results(self) -> tuple[bool, ...]:
+        """Of each result of a body on tiles, whether it is a sum of products of some slices."""
+        return () if self.body is None else partial_results(self.body.content)
+
+    def costs(self, target: Target | None, sums: tuple[bool, ...]) -> tuple[BodyCost, dict[str, dict[str, int]]]:
+        """Of one lane of a body on tiles: its cost; elements of products, and of sums of products of slices, by node.
+
+        ``sums`` says which inputs are such sums.
+        """
+        found = self._costs
+        if found is None or found[0] != (target, sums):
+            assert self.body is not None
+            cost = tile_cost(self.body.content, target)
+            names = self.body.names
+            by_nodes = {
+                "product_elements": by_node(names, cost.product_elements),
+                "partial_sums": by_node(names, partial_sums(self.body.content, sums)),
+            }
+            found = self._costs = (target, sums), cost, by_nodes
+        return found[1], found[2]
 
     @cached_property
     def reads(self) -> LaneReads:
@@ -127,6 +160,8 @@ class BatchMemory:
         self._seen: dict[Operation, tuple[list[object], BatchFacts]] = {}
         self._schedules: dict[object, LaneSchedule] = {}
         """By their elements: lowering a batch leaves its lanes where they are."""
+        self.names: NodeNames = {}
+        """Of the locations of all modules that were looked at."""
 
     def facts(self, op: AnyBatch, body_ops: Sequence[Operation]) -> BatchFacts:
         """What is known of a batch as it is now; ``body_ops`` are the ops of its body."""

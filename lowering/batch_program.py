@@ -6,7 +6,7 @@ From it the proxies come in the same way at every level, so that the numbers of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 
 import numpy as np
@@ -18,8 +18,8 @@ from ..analysis.window import RowWindow
 from ..dialects import pim, spat
 from ..dialects.spat import shape_of
 from .batch_facts import AnyBatch, BatchFacts, BatchMemory, LaneSchedule
-from .body_costs import BodyCost, instruction_cost, partial_results, partial_sums, tile_cost
-from .body_memory import Body, node_names
+from .body_costs import BodyCost, by_node, instruction_cost
+from .body_memory import node_names
 from .op_kinds import ops_of
 from .row_instances import producer_of
 from .target import Target
@@ -30,6 +30,8 @@ _TRAVELS = (spat.DeferredCommunicationOp, spat.ChannelReceiveOp, pim.LoadOp, pim
 
 class Tensor:
     """A distributed tensor, however many values or buffers stand for it."""
+
+    __slots__ = ("label", "loads", "messages", "needs", "producer", "readers", "result", "shape")
 
     def __init__(self, shape: tuple[int, ...], producer: int | None, result: int, label: str) -> None:
         self.shape = shape
@@ -138,7 +140,8 @@ class BatchProgram:
         """The tensor that each value or buffer stands for."""
         self.body_ops = bodies
         """The ops of the body of each batch."""
-        self._labels = node_names(bodies)
+        self._names = memory.names
+        self._labels = node_names(bodies, self._names)
         self._facts = [memory.facts(op, ops) for op, ops in bodies.items()]
         memory.forget_others()
         self.bodies = [facts.body for facts in self._facts]
@@ -182,30 +185,27 @@ class BatchProgram:
                 reads.append((tensor, window, rows))
                 read_inputs.append(place)
                 tensor.readers.append((index, rows))
-        cost, by_node = self._costs(op, facts.body, inputs)
-        return Batch(op, facts, self._labels[index].split("+"), cost, by_node, reads, tuple(read_inputs))
+        cost, by_nodes = self._costs(op, facts, inputs)
+        return Batch(op, facts, self._labels[index].split("+"), cost, by_nodes, reads, tuple(read_inputs))
 
     def _costs(
-        self, op: AnyBatch, body: Body | None, inputs: Sequence[SSAValue]
+        self, op: AnyBatch, facts: BatchFacts, inputs: Sequence[SSAValue]
     ) -> tuple[BodyCost, dict[str, dict[str, int]]]:
-        if body is None:
-            ops = self.body_ops[op]
-            cost = instruction_cost(ops, bool(op.results), self.target)
-            names = node_names([ops[position] for position, _ in cost.product_elements])
-            products = enumerate([number for _, number in cost.product_elements])
-            return cost, {"product_elements": by_node(names, products), "partial_sums": {}}
-        cost = tile_cost(body.content, self.target)
-        sums = partial_sums(body.content, tuple([self._is_partial(value) for value in inputs]))
-        return cost, {
-            "product_elements": by_node(body.names, cost.product_elements),
-            "partial_sums": by_node(body.names, sums),
-        }
+        if facts.body is not None:
+            return facts.costs(self.target, tuple([self._is_partial(value) for value in inputs]))
+        ops = self.body_ops[op]
+        cost = instruction_cost(ops, bool(op.results), self.target)
+        names = node_names([ops[position] for position, _ in cost.product_elements], self._names)
+        products = enumerate([number for _, number in cost.product_elements])
+        return cost, {"product_elements": by_node(names, products), "partial_sums": {}}
 
     def _is_partial(self, value: SSAValue) -> bool:
         """Whether an input is a sum of products of some slices, on whatever way it came."""
         tensor = self.values.get(value)
-        body = None if tensor is None or tensor.producer is None else self.bodies[tensor.producer]
-        return tensor is not None and body is not None and partial_results(body.content)[tensor.result]
+        if tensor is None or tensor.producer is None:
+            return False
+        producer = self._facts[tensor.producer]
+        return producer.body is not None and producer.partial_results[tensor.result]
 
     def _collect_tables(self) -> None:
         for op in ops_of(self.others, spat.DeferredCommunicationOp):
@@ -216,12 +216,3 @@ class BatchProgram:
             loaded = op.result if op.dest is None else op.dest
             assert loaded is not None
             self.values[loaded].loads.append(op.rows.array)
-
-
-def by_node(names: Sequence[str], amounts: Iterable[tuple[int, int]]) -> dict[str, int]:
-    """Numbers of a body's ops, added up by the node that the op comes from."""
-    found: dict[str, int] = {}
-    for position, number in amounts:
-        name = names[position]
-        found[name] = found.get(name, 0) + number
-    return found

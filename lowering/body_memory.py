@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import chain
 from operator import attrgetter
 
 from xdsl.ir import Attribute, Block, Operation
@@ -17,6 +18,10 @@ from ..analysis.proxies import UNNAMED
 from ..dialects.location import node_name
 from ..dialects.spat import PickOp
 from .body_content import BodyContent, content_of
+
+
+NodeNames = dict[int, tuple[Attribute, str]]
+"""By the identity of a location, which is held meanwhile, and does not change."""
 
 
 class Body:
@@ -54,15 +59,16 @@ class BodyMemory:
         self._kept, self._seen = self._seen, {}
 
 
-def node_names(ops: Iterable[Operation]) -> list[str]:
-    """The node that each op comes from. Ops share locations, which they hold meanwhile."""
-    known: dict[int, str] = {}
+def node_names(ops: Iterable[Operation], known: NodeNames | None = None) -> list[str]:
+    """The node that each op comes from. Ops share locations; what is ``known`` of some is added to."""
+    known = {} if known is None else known
     found: list[str] = []
     for op in ops:
-        name = known.get(id(op.location))
-        if name is None:
-            name = known[id(op.location)] = node_name(op) or UNNAMED
-        found.append(name)
+        location = op.location
+        entry = known.get(id(location))
+        if entry is None:
+            entry = known[id(location)] = location, node_name(op) or UNNAMED
+        found.append(entry[1])
     return found
 
 
@@ -76,7 +82,10 @@ def _state(block: Block, inputs: int, ops: Sequence[Operation]) -> list[object]:
     found: list[object] = [inputs, len(block.args), *block.args, *block.arg_types, *ops]
     found += map(_LOCATION, ops)
     found += map(_OPERANDS, ops)
-    found += map(dict[str, Attribute].copy, map(_PROPERTIES, ops))
+    properties = list(map(_PROPERTIES, ops))
+    found += map(len, properties)
+    found += chain.from_iterable(properties)
+    found += chain.from_iterable([one.values() for one in properties])
     found += map(_RESULTS, ops)
     found += [result.type for results in map(_RESULTS, ops) for result in results]
     found += [op.table.array.tobytes() if op.table.has_data else None for op in ops if type(op) is PickOp]

@@ -59,9 +59,10 @@ class Traffic:
     @cached_property
     def is_timed(self) -> bool:
         """Whether it is known when each message is sent."""
-        return not any((table[:, 3] < 0).any() for _, table in self.messages)
+        tables = [table[:, 3] for _, table in self.messages]
+        return not tables or not bool((np.concatenate(tables) < 0).any())
 
-    @property
+    @cached_property
     def is_deferred(self) -> bool:
         """Whether it is written down who needs which rows."""
         return any(tensor.needs for tensor in self._tensors)
@@ -143,9 +144,14 @@ class Traffic:
 
     def byte_hops(self, machine: Machine, element_bytes: int) -> list[tuple[Tensor, int]]:
         """Of each tensor that is sent, bytes times the distance that they go."""
+        tables = [table[:, 1:3] for _, table in self.messages]
+        source, target = np.concatenate([np.zeros((0, 2), np.int64), *tables]).T
+        so_far = np.append(0, np.cumsum(machine.hops[source, target], dtype=np.int64))
+        ends = np.cumsum([0, *map(len, tables)])
+        hops = np.diff(so_far[ends]).tolist()
         return [
-            (tensor, element_bytes * tensor.row_elements * int(machine.hops[table[:, 1], table[:, 2]].sum()))
-            for tensor, table in self.messages
+            (tensor, element_bytes * tensor.row_elements * distance)
+            for (tensor, _), distance in zip(self.messages, hops, strict=True)
         ]
 
     # What is needed

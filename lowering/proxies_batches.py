@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -130,11 +131,15 @@ class _Fields:
             "recomputed": "recomputed",
             **({} if self.target is None else {"work_cycles": "cycles"}),
         }
-        for name, attribute in per_lane.items():
-            part = self._part(name)
-            for batch in self.batches:
-                _add(part, batch.names[0], batch.lanes * getattr(batch.cost, attribute))
-            found[name] = sum(part.values())
+        number: dict[str, int] = {}
+        place = [number.setdefault(batch.names[0], len(number)) for batch in self.batches]
+        of_cost = attrgetter(*per_lane.values())
+        totals = np.zeros((len(number), len(per_lane)), np.int64)
+        lanes = np.array([batch.lanes for batch in self.batches], np.int64)
+        np.add.at(totals, place, lanes[:, None] * np.array([of_cost(b.cost) for b in self.batches], np.int64))
+        for name, total in zip(per_lane, totals.T.tolist(), strict=True):
+            self.parts[name] = dict(zip(number, total, strict=True))
+            found[name] = sum(total)
         if self.bytes is not None:
             found["local_copy_bytes"] = self.bytes * sum(b.lanes * b.cost.copy_elements for b in self.batches)
         names = ["product_elements"]
@@ -155,10 +160,17 @@ class _Fields:
         Copies compute nothing: a row that goes to two outputs is stored from two places.
         """
         values = self.program.values
-        alike: dict[object, list[Batch]] = {}
+        similar: dict[object, list[tuple[Batch, tuple[SSAValue, ...]]]] = {}
         for batch in self.batches:
-            operands = tuple([id(values.get(value) or _constant(value)) for value in batch.op.operands])
-            alike.setdefault((batch.lanes, operands, len(batch.op.results)), []).append(batch)
+            operands = tuple(batch.op.operands)
+            first = id(values.get(operands[0]) or _constant(operands[0])) if operands else 0
+            key = batch.lanes, len(operands), first, len(batch.op.results)
+            similar.setdefault(key, []).append((batch, operands))
+        alike: dict[object, list[Batch]] = {}
+        for key, found in similar.items():
+            for batch, operands in found if len(found) > 1 else ():
+                all_of_it = key, tuple([id(values.get(value) or _constant(value)) for value in operands])
+                alike.setdefault(all_of_it, []).append(batch)
         for batches in alike.values():
             known: set[object] = set()
             for batch in batches if len(batches) > 1 else ():

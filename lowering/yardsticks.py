@@ -13,8 +13,8 @@ from ..analysis.machine import Machine
 from ..analysis.proxies import counts
 from ..analysis.yardsticks import deal_cores
 from ..dialects import pim, spat
-from .batch_program import BatchProgram, by_node
-from .body_costs import Amounts
+from .batch_program import BatchProgram
+from .body_costs import Amounts, by_node
 from .proxies_memory import buffer_elements, live_bytes_max, overwritten
 from .target import Target
 from .tile_counts import element_passes, needless_ops, repeatable_constants, unpacked_products
@@ -58,9 +58,7 @@ def order_digest(program: BatchProgram) -> str:
     first = min(batch.scheduled.first_step for batch in program.batches)
     for batch in program.batches:
         state.update(f"{'+'.join(batch.names)} ".encode())
-        state.update(
-            np.concatenate((batch.lane_steps - first, batch.lane_spans, batch.lane_resumes.reshape(-1))).tobytes()
-        )
+        state.update(batch.scheduled.order_from(first))
     return state.hexdigest()
 
 
