@@ -8,15 +8,14 @@ from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
 from xdsl.ir import Attribute, Operation
 
 from ..analysis.window import OUTSIDE, RowWindow, window_rows
 from ..dialects import pim, spat
 from ..dialects.spat import WindowAttr, shape_of
 from ..dialects.tile import ArrayAttr
-from .body_costs import BodyCost, by_node, partial_results, partial_sums, tile_cost
-from .body_memory import Body, BodyMemory, NodeNames
-from .target import Target
+from .body_memory import Body, BodyMemory
 
 Ints = NDArray[np.int64]
 AnyBatch = spat.BatchOp | pim.CoreBatchOp
@@ -110,102 +109,77 @@ def arrays_digest(arrays: Sequence[Ints]) -> bytes:
 
 
 class BatchFacts:
-    """One batch, as it was when it was looked at."""
+    """What batches have in common that differ in what they read and in where they run."""
 
-    def __init__(self, op: AnyBatch, body: Body | None, schedule: LaneSchedule | None) -> None:
+    def __init__(self, op: AnyBatch, body: Body, held: Sequence[object]) -> None:
         self.body = body
-        """On tiles; a body of instructions is counted where it stands."""
         self.lanes = op.lane_count
         self.replicas = op.replica_count
         self.windows = [_window(op, index, window) for index, window in enumerate(op.windows)]
         """Of each input, the access map if it has one, and the rows that each lane reads, `[lanes, rows]`."""
         self.shapes = [shape_of(result) for result in op.results]
-        self.schedule = schedule
-        """None if it is not scheduled."""
-        self._costs: tuple[object, BodyCost, dict[str, dict[str, int]]] | None = None
-
-    @cached_property
-    def partial_results(self) -> tuple[bool, ...]:
-        """Of each result of a body on tiles, whether it is a sum of products of some slices."""
-        return () if self.body is None else partial_results(self.body.content)
-
-    def costs(self, target: Target | None, sums: tuple[bool, ...]) -> tuple[BodyCost, dict[str, dict[str, int]]]:
-        """Of one lane of a body on tiles: its cost; elements of products, and of sums of products of slices, by node.
-
-        ``sums`` says which inputs are such sums.
-        """
-        found = self._costs
-        if found is None or found[0] != (target, sums):
-            assert self.body is not None
-            cost = tile_cost(self.body.content, target)
-            names = self.body.names
-            by_nodes = {
-                "product_elements": by_node(names, cost.product_elements),
-                "partial_sums": by_node(names, partial_sums(self.body.content, sums)),
-            }
-            found = self._costs = (target, sums), cost, by_nodes
-        return found[1], found[2]
-
-    @cached_property
-    def reads(self) -> LaneReads:
-        return LaneReads([rows for _, rows in self.windows], self.lanes)
+        self.reads = LaneReads([rows for _, rows in self.windows], self.lanes)
+        self._held = held
 
 
 class BatchMemory:
-    """Facts by op, of the module that was looked at last."""
+    """Facts of batches, of the module that was looked at last."""
 
     def __init__(self) -> None:
-        self._bodies = BodyMemory()
-        self._kept: dict[Operation, tuple[list[object], BatchFacts]] = {}
-        self._seen: dict[Operation, tuple[list[object], BatchFacts]] = {}
+        self.bodies = BodyMemory()
+        self._kept: dict[object, BatchFacts] = {}
+        self._seen: dict[object, BatchFacts] = {}
         self._schedules: dict[object, LaneSchedule] = {}
         """By their elements: lowering a batch leaves its lanes where they are."""
-        self.names: NodeNames = {}
-        """Of the locations of all modules that were looked at."""
 
     def facts(self, op: AnyBatch, body_ops: Sequence[Operation]) -> BatchFacts:
-        """What is known of a batch as it is now; ``body_ops`` are the ops of its body."""
-        body = self._bodies.body(op.block, len(op.windows), body_ops) if isinstance(op, spat.BatchOp) else None
-        state = _state(op, body)
-        kept = self._kept.get(op)
-        if kept is None or kept[0] != state:
-            kept = state, BatchFacts(op, body, self._schedule(op))
-        self._seen[op] = kept
-        return kept[1]
+        """What is known of a batch as it is now; ``body_ops`` are the ops of its body.
 
-    def _schedule(self, op: AnyBatch) -> LaneSchedule | None:
-        if not isinstance(op, pim.CoreBatchOp | spat.ScheduledComputeBatchOp | spat.ComputeBatchOp):
+        It follows from objects that are known by their identity, and held meanwhile, and from elements of arrays, which
+        could be written to.
+        """
+        properties, windows = op.properties, op.properties["windows"]
+        if isinstance(op, spat.BatchOp):
+            assert isinstance(windows, BuiltinArrayAttr)
+            body = self.bodies.tile_body(op.block, len(windows), body_ops)
+        else:
+            body = self.bodies.body(op.block, body_ops)
+        held = [body, properties["lanes"], properties.get("replicas"), windows, *[one.type for one in op.results]]
+        elements = [one.array.tobytes() for one in windows if type(one) is ArrayAttr]
+        key = tuple(map(id, held)), tuple(elements)
+        found = self._seen.get(key) or self._kept.get(key)
+        if found is None:
+            found = BatchFacts(op, body, held)
+        self._seen[key] = found
+        return found
+
+    def schedule(self, op: AnyBatch) -> LaneSchedule | None:
+        """Where and when its lanes run; None if it is not scheduled."""
+        properties = op.properties
+        columns = [properties.get(name) for name in ("cores", "steps", "spans", "resumes")]
+        if columns[0] is None or columns[1] is None:
             return None
-        cores, steps = op.cores, op.steps
-        if cores is None or steps is None:
-            return None
+        arrays = [one.array if isinstance(one, ArrayAttr) else None for one in columns]
         lanes, replicas = op.lane_count, op.replica_count
-        arrays = [None if one is None else one.array for one in (cores, steps, op.spans, op.resumes)]
         key = lanes, replicas, *(None if one is None else (one.dtype.str, one.shape, one.tobytes()) for one in arrays)
         found = self._schedules.get(key)
         if found is None:
+            cores, steps, _, _ = arrays
+            assert cores is not None
+            assert steps is not None
             resumes = op.lane_resumes
             found = self._schedules[key] = LaneSchedule(
-                cores.array.astype(np.int64)[_replica_of_lanes(lanes, replicas)],
-                steps.array.astype(np.int64),
+                cores.astype(np.int64)[_replica_of_lanes(lanes, replicas)],
+                steps.astype(np.int64),
                 op.lane_spans,
                 _NO_RESUMES if resumes is None else resumes,
             )
         return found
 
     def forget_others(self) -> None:
-        """Ends a look at a module: batches that were not in it are let go."""
-        self._bodies.forget_others()
+        """Ends a look at a module: what was not in it is let go."""
+        self.bodies.forget_others()
         self._kept, self._seen = self._seen, {}
-
-
-def _state(op: AnyBatch, body: Body | None) -> list[object]:
-    """All that the facts follow from, in order: immutable objects, which are compared by identity first, and elements
-    of arrays, which could be written to. Types are compared by identity: `isinstance` asks each abstract class."""
-    found: list[object] = [body, *op.properties, *op.properties.values()]
-    found += [result.type for result in op.results]
-    found += [one.array.tobytes() for one in (*op.properties.values(), *op.windows) if type(one) is ArrayAttr]
-    return found
 
 
 def _window(op: AnyBatch, index: int, window: Attribute) -> tuple[RowWindow | None, Ints]:

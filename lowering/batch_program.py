@@ -18,8 +18,8 @@ from ..analysis.window import RowWindow
 from ..dialects import pim, spat
 from ..dialects.spat import shape_of
 from .batch_facts import AnyBatch, BatchFacts, BatchMemory, LaneSchedule
-from .body_costs import BodyCost, by_node, instruction_cost
-from .body_memory import node_names
+from .body_costs import BodyCost, by_node, instruction_cost, partial_results, partial_sums, tile_cost
+from .body_memory import Body, TileBody, node_names
 from .op_kinds import ops_of
 from .row_instances import producer_of
 from .target import Target
@@ -61,6 +61,7 @@ class Batch:
         self,
         op: AnyBatch,
         facts: BatchFacts,
+        schedule: LaneSchedule | None,
         names: list[str],
         cost: BodyCost,
         by_node: dict[str, dict[str, int]],
@@ -72,7 +73,7 @@ class Batch:
         """The nodes that it comes from."""
         self.lanes = facts.lanes
         self.replicas = facts.replicas
-        self.schedule = facts.schedule
+        self.schedule = schedule
         """None if it is not scheduled."""
         self.cost = cost
         self.by_node = by_node
@@ -80,6 +81,7 @@ class Batch:
         self.reads = reads
         self.read_inputs = read_inputs
         """Which inputs these are."""
+        self.body = facts.body
         self.lane_reads = facts.reads
         """The rows that lanes read of all inputs."""
 
@@ -140,9 +142,9 @@ class BatchProgram:
         """The tensor that each value or buffer stands for."""
         self.body_ops = bodies
         """The ops of the body of each batch."""
-        self._names = memory.names
-        self._labels = node_names(bodies, self._names)
+        self._labels = node_names(bodies, memory.bodies.names)
         self._facts = [memory.facts(op, ops) for op, ops in bodies.items()]
+        self._schedules = [memory.schedule(op) for op in bodies]
         memory.forget_others()
         self.bodies = [facts.body for facts in self._facts]
         self._name_tensors()
@@ -186,26 +188,25 @@ class BatchProgram:
                 read_inputs.append(place)
                 tensor.readers.append((index, rows))
         cost, by_nodes = self._costs(op, facts, inputs)
-        return Batch(op, facts, self._labels[index].split("+"), cost, by_nodes, reads, tuple(read_inputs))
+        names = self._labels[index].split("+")
+        return Batch(op, facts, self._schedules[index], names, cost, by_nodes, reads, tuple(read_inputs))
 
     def _costs(
         self, op: AnyBatch, facts: BatchFacts, inputs: Sequence[SSAValue]
     ) -> tuple[BodyCost, dict[str, dict[str, int]]]:
-        if facts.body is not None:
-            return facts.costs(self.target, tuple([self._is_partial(value) for value in inputs]))
-        ops = self.body_ops[op]
-        cost = instruction_cost(ops, bool(op.results), self.target)
-        names = node_names([ops[position] for position, _ in cost.product_elements], self._names)
-        products = enumerate([number for _, number in cost.product_elements])
-        return cost, {"product_elements": by_node(names, products), "partial_sums": {}}
+        """Of one lane: its cost; elements of products, and of sums of products of slices, by node."""
+        body, target = facts.body, self.target
+        if isinstance(body, TileBody):
+            sums = tuple([self._is_partial(value) for value in inputs])
+            return body.once(("cost", target, sums), lambda: _tile_costs(body, target, sums))
+        ops, on_tensors = self.body_ops[op], bool(op.results)
+        return body.once(("cost", target, on_tensors), lambda: _instruction_costs(body, ops, on_tensors, target))
 
     def _is_partial(self, value: SSAValue) -> bool:
         """Whether an input is a sum of products of some slices, on whatever way it came."""
         tensor = self.values.get(value)
-        if tensor is None or tensor.producer is None:
-            return False
-        producer = self._facts[tensor.producer]
-        return producer.body is not None and producer.partial_results[tensor.result]
+        body = None if tensor is None or tensor.producer is None else self.bodies[tensor.producer]
+        return tensor is not None and isinstance(body, TileBody) and partial_results(body.content)[tensor.result]
 
     def _collect_tables(self) -> None:
         for op in ops_of(self.others, spat.DeferredCommunicationOp):
@@ -216,3 +217,20 @@ class BatchProgram:
             loaded = op.result if op.dest is None else op.dest
             assert loaded is not None
             self.values[loaded].loads.append(op.rows.array)
+
+
+def _tile_costs(
+    body: TileBody, target: Target | None, sums: tuple[bool, ...]
+) -> tuple[BodyCost, dict[str, dict[str, int]]]:
+    cost = tile_cost(body.content, target)
+    return cost, {
+        "product_elements": by_node(body.names, cost.product_elements),
+        "partial_sums": by_node(body.names, partial_sums(body.content, sums)),
+    }
+
+
+def _instruction_costs(
+    body: Body, ops: Sequence[Operation], on_tensors: bool, target: Target | None
+) -> tuple[BodyCost, dict[str, dict[str, int]]]:
+    cost = instruction_cost(ops, on_tensors, target)
+    return cost, {"product_elements": by_node(body.names, cost.product_elements), "partial_sums": {}}

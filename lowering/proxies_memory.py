@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -22,11 +23,13 @@ Ints = NDArray[np.int64]
 
 def buffer_elements(program: BatchProgram, target: Target) -> int:
     """Elements of the tiles of all bodies and of one row of each distributed tensor, with what surrounds them."""
-    bodies = [(batch.op, program.body_ops[batch.op]) for batch in program.batches]
-    tiles = sum(_tile_elements(ops, target) for _, ops in bodies)
-    if any(isinstance(op, pim.CoreBatchOp) and op.outs for op, _ in bodies):
+    tiles = 0
+    for batch in program.batches:
+        tiles += batch.body.once(("tiles", target), partial(_tile_elements, program.body_ops[batch.op], target))
+    batches = [batch.op for batch in program.batches if isinstance(batch.op, pim.CoreBatchOp)]
+    if any(op.outs for op in batches):
         return tiles + sum(_slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp))
-    return tiles + _row_elements([op for op, _ in bodies if isinstance(op, pim.CoreBatchOp)], program.others)
+    return tiles + _row_elements(batches, program.others)
 
 
 def _tile_elements(ops: Sequence[Operation], target: Target) -> int:
@@ -112,7 +115,8 @@ def live_bytes_max(program: BatchProgram, target: Target) -> int:
     counts = [batch.lanes for batch in batches]
     first = np.concatenate([batch.lane_steps for batch in batches])
     last = np.concatenate([batch.last_steps for batch in batches])
-    frame = np.repeat([_frame_elements(program.body_ops[batch.op]) for batch in batches], counts)
+    frames = [batch.body.once("frame", partial(_frame_elements, program.body_ops[batch.op])) for batch in batches]
+    frame = np.repeat(frames, counts)
     lanes = np.column_stack((np.concatenate([batch.lane_cores for batch in batches]), first, last, frame))
     return target.element_bytes * _most_at_once(np.concatenate([_rows(program), _held(program), lanes]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .layout import ABSENT, Facts, State
 
+
 def slot_of(facts: Facts, state: State, row: int) -> int:
     """The slot of the row, or the free one where it would stand. The factor, near the golden part of 32 bits, spreads
     numbers that follow one another."""
