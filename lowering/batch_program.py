@@ -21,7 +21,6 @@ from .batch_facts import AnyBatch, BatchFacts, BatchMemory, LaneSchedule
 from .body_costs import BodyCost, by_node, instruction_cost, partial_results, partial_sums, tile_cost
 from .body_memory import Body, TileBody, node_names
 from .op_kinds import ops_of
-from .row_instances import producer_of
 from .target import Target
 
 Ints = NDArray[np.int64]
@@ -166,9 +165,9 @@ class BatchProgram:
                 self.values[value] = Tensor(shape, position, number, self._labels[position])
         for op in ops_of(self.others, spat.InputOp, pim.InputOp):
             self.values[op.result] = Tensor(shape_of(op.result), None, 0, op.input_name.data)
+        producers = {out: place for op, place in index.items() if isinstance(op, pim.CoreBatchOp) for out in op.outs}
         for op in ops_of(self.others, pim.RowsOp):
-            batch = producer_of(op)
-            position = None if batch is None else index[batch]
+            position = producers.get(op.result)
             label = UNNAMED if position is None else self._labels[position]
             self.values[op.result] = Tensor(shape_of(op.result), position, 0, label)
         # The values that stand for a tensor after it has travelled. Their sources may follow one another.

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ..analysis.proxies import UNNAMED
 from ..dialects.location import node_name
 from ..dialects.spat import PickOp
+from ..dialects.tile import ArrayAttr
 from .body_content import BodyContent, content_of
 
 FoundT = TypeVar("FoundT")
@@ -60,7 +61,8 @@ class BodyMemory:
         self._seen: dict[object, Body] = {}
 
     def tile_body(self, block: Block, inputs: int, ops: Sequence[Operation]) -> TileBody:
-        """The body of tile ops in ``block``, which consists of ``ops`` and whose first ``inputs`` arguments are windows.
+        """The body of tile ops in ``block``, which consists of ``ops`` and whose first ``inputs`` arguments are
+        windows.
 
         KeyError if it uses values from outside.
         """
@@ -74,8 +76,8 @@ class BodyMemory:
         return found
 
     def body(self, block: Block, ops: Sequence[Operation]) -> Body:
-        """The body of other ops in ``block``."""
-        look = _Look(block.args, ops)
+        """The body of instructions in ``block``, in whatever places their weights and their tiles are."""
+        look = _Look(block.args, ops, placed=True)
         found = self._seen.get(look.key) or self._kept.get(look.key)
         if found is None:
             found = Body(node_names(ops, self.names), look.held)
@@ -105,10 +107,16 @@ _OPERANDS = attrgetter("_operands")
 """The tuple behind `operands`, a view of it that takes several times as long to go through."""
 
 
+_PLACES = frozenset(("groups", "addresses"))
+"""Properties of instructions and tiles that differ between batches which do the same."""
+
+
 class _Look:
     """A body as it is now. Few steps here are Python's own, since every body is looked at behind every pass."""
 
-    def __init__(self, arguments: Sequence[SSAValue], ops: Sequence[Operation]) -> None:
+    def __init__(self, arguments: Sequence[SSAValue], ops: Sequence[Operation], placed: bool = False) -> None:
+        """``placed``: weights and tiles may have places. Those of weights are told apart, whichever they are; those of
+        tiles make no difference."""
         properties = list(map(_PROPERTIES, ops))
         operands = list(map(_OPERANDS, ops))
         results = list(map(_RESULTS, ops))
@@ -116,10 +124,15 @@ class _Look:
         numbers = {value: number for number, value in enumerate(map(id, values))}
         read = [numbers.setdefault(value, len(numbers)) for value in map(id, chain.from_iterable(operands))]
         kinds = tuple(map(type, ops))
-        elements = ()
+        elements: tuple[object, ...] = ()
         if PickOp in kinds:
             tables = [op.table for op in ops if type(op) is PickOp]
             elements = tuple([table.array.tobytes() if table.has_data else None for table in tables])
+        if placed:
+            groups: dict[object, int] = {None: 0}
+            found = [_elements(one["groups"]) if "groups" in one else None for one in properties]
+            elements += tuple([groups.setdefault(one, len(groups)) for one in found])
+            properties = [{k: v for k, v in one.items() if k not in _PLACES} for one in properties]
         self.held: list[object] = [value.type for value in values]
         self.held += chain.from_iterable([one.values() for one in properties])
         self.held += map(_LOCATION, ops)
@@ -132,3 +145,8 @@ class _Look:
             tuple(map(len, chain(properties, operands, results))),
             elements,
         )
+
+
+def _elements(array: Attribute) -> object:
+    assert isinstance(array, ArrayAttr)
+    return array.array.tobytes() if array.has_data else array

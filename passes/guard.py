@@ -5,6 +5,7 @@ A pass declares a `contract`; one that declares nothing may make nothing worse. 
 
 from __future__ import annotations
 
+import gc
 import json
 import resource
 import sys
@@ -235,13 +236,22 @@ class GuardedPipeline:
 
 
 def _attempt(look: Callable[[], Survey]) -> Survey | str:
-    """What ``look`` finds, or why it finds nothing."""
+    """What ``look`` finds, or why it finds nothing.
+
+    Meanwhile there is no collection of garbage: what a look makes is gone when it ends, but is much while it lasts, and
+    a collection goes through all that the compiler holds.
+    """
+    collects = gc.isenabled()
+    gc.disable()
     try:
         return look()
     except TileError as error:
         return f"{error.where}: {error.what}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _examine(
