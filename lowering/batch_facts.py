@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from hashlib import blake2b
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,13 +139,19 @@ class BatchMemory:
         It follows from objects that are known by their identity, and held meanwhile, and from elements of arrays, which
         could be written to.
         """
-        properties, windows = op.properties, op.properties["windows"]
+        properties = op.properties
+        windows = cast("BuiltinArrayAttr[Attribute]", properties["windows"])
         if isinstance(op, spat.BatchOp):
-            assert isinstance(windows, BuiltinArrayAttr)
             body = self.bodies.tile_body(op.block, len(windows), body_ops)
         else:
             body = self.bodies.body(op.block, body_ops)
-        held = [body, properties["lanes"], properties.get("replicas"), windows, *[one.type for one in op.results]]
+        held: list[object] = [
+            body,
+            properties["lanes"],
+            properties.get("replicas"),
+            windows,
+            *[one.type for one in op.results],
+        ]
         elements = [one.array.tobytes() for one in windows if type(one) is ArrayAttr]
         key = tuple(map(id, held)), tuple(elements)
         found = self._seen.get(key) or self._kept.get(key)

@@ -103,8 +103,8 @@ def node_names(ops: Iterable[Operation], known: NodeNames | None = None) -> list
 
 
 _LOCATION, _PROPERTIES, _RESULTS = attrgetter("location"), attrgetter("properties"), attrgetter("results")
-_OPERANDS = attrgetter("_operands")
-"""The tuple behind `operands`, a view of it that takes several times as long to go through."""
+_OPERANDS, _TYPE = attrgetter("_operands"), attrgetter("_type")
+"""What is behind the properties `operands` and `type`, which take several times as long."""
 
 
 _PLACES = frozenset(("groups", "addresses"))
@@ -133,7 +133,7 @@ class _Look:
             found = [_elements(one["groups"]) if "groups" in one else None for one in properties]
             elements += tuple([groups.setdefault(one, len(groups)) for one in found])
             properties = [{k: v for k, v in one.items() if k not in _PLACES} for one in properties]
-        self.held: list[object] = [value.type for value in values]
+        self.held: list[object] = list(map(_TYPE, values))
         self.held += chain.from_iterable([one.values() for one in properties])
         self.held += map(_LOCATION, ops)
         self.key: Hashable = (

@@ -123,6 +123,10 @@ class Guard(PassInstrumentation):
     """Of the modules of one pipeline, which have much in common."""
     _begin: float = field(default=0.0, init=False)
 
+    def load(self) -> None:
+        """Loads what surveys need before there is something to look at, as passes are."""
+        _surveyor()
+
     def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
         self._override = self._last = self._survey = None
 
@@ -191,12 +195,7 @@ class Guard(PassInstrumentation):
         """The proxies of a module, or why there are none: what cannot be computed is no permission."""
         if is_opaque(module):
             return opaque_survey(module)
-        if self._survey is None:
-            # Only now: a tool that works on other dialects need not load numpy.
-            from ..lowering.proxies import Surveyor
-
-            self._survey = Surveyor().survey
-        survey = self._survey
+        survey = self._survey = self._survey or _surveyor()
         return _attempt(lambda: survey(module))
 
     def _current(self) -> Mode:
@@ -233,6 +232,13 @@ class GuardedPipeline:
         guard = Guard(self.mode)
         PassManager(tuple(self.passes), (guard, Verifier())).run(context, module)
         return guard.examined
+
+
+def _surveyor() -> Callable[[ModuleOp], Survey]:
+    """Looks at the modules of a pipeline. Loaded late: a tool that works on other dialects need not load numpy."""
+    from ..lowering.proxies import Surveyor
+
+    return Surveyor().survey
 
 
 def _attempt(look: Callable[[], Survey]) -> Survey | str:
