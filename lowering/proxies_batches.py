@@ -16,8 +16,9 @@ from ..analysis.proxies import UNNAMED, Level, counts
 from ..dialects import pim, spat
 from ..dialects.spat import shape_of
 from .batch_facts import AnyBatch, BatchMemory
-from .batch_program import Batch, BatchProgram
+from .batch_program import Batch, BatchProgram, Tensor
 from .body_content import body_content
+from .constants_alike import Constants
 from .dumb_schedules import add_dumb_schedules, at_once, is_annotated
 from .op_kinds import ops_of
 from .program_traffic import Traffic
@@ -33,6 +34,7 @@ class Memory:
 
     def __init__(self) -> None:
         self.batches = BatchMemory()
+        self.constants = Constants()
         self.replica_spans: SpanMemory[tuple[SpanBatch, ...], int] = SpanMemory()
         """Of batches without cores."""
         self.spans: SpanMemory[tuple[str, bytes], Span] = SpanMemory()
@@ -155,30 +157,42 @@ class _Fields:
         found["recomputed"] = None if self.level is Level.BUFFERS else sum(self._part("recomputed").values())
 
     def _repeated_batches(self) -> None:
-        """Counts what batches compute that another computes: lanes, operands, windows and body are equal.
+        """Counts what batches compute that another computes: lanes, operands, windows and body are equal. Operands are,
+        too, if such batches compute them.
 
         Copies compute nothing: a row that goes to two outputs is stored from two places.
         """
         values = self.program.values
+        first: dict[int, Tensor] = {}
+        """What stands for a tensor that is computed again, by the identity of this."""
+
+        def same(value: SSAValue) -> int:
+            found = values.get(value) or self._constant(value)
+            return id(first.get(id(found), found))
+
         similar: dict[object, list[tuple[Batch, tuple[SSAValue, ...]]]] = {}
+        known: dict[object, Batch] = {}
         for batch in self.batches:
             operands = tuple(batch.op.operands)
-            first = id(values.get(operands[0]) or _constant(operands[0])) if operands else 0
-            key = batch.lanes, len(operands), first, len(batch.op.results)
-            similar.setdefault(key, []).append((batch, operands))
-        alike: dict[object, list[Batch]] = {}
-        for key, found in similar.items():
-            for batch, operands in found if len(found) > 1 else ():
-                all_of_it = key, tuple([id(values.get(value) or _constant(value)) for value in operands])
-                alike.setdefault(all_of_it, []).append(batch)
-        for batches in alike.values():
-            known: set[object] = set()
-            for batch in batches if len(batches) > 1 else ():
-                key = (batch.op.windows, _body(batch.op))
-                if key in known and batch.op.results:
-                    operations = batch.lanes * (batch.cost.products + batch.cost.vectors)
-                    _add(self._part("recomputed"), batch.names[0], operations)
-                known.add(key)
+            key = batch.lanes, len(operands), same(operands[0]) if operands else 0, len(batch.op.results)
+            alike = similar.setdefault(key, [])
+            alike.append((batch, operands))
+            # Most batches are like no other, so that there is nothing to compare.
+            for one, read in alike if len(alike) == 2 else alike[-1:] if len(alike) > 2 else ():
+                everything = key, tuple(map(same, read)), one.op.windows, _body(one.op)
+                other = known.setdefault(everything, one)
+                if other is one or not one.op.results:
+                    continue
+                _add(self._part("recomputed"), one.names[0], one.lanes * (one.cost.products + one.cost.vectors))
+                for mine, its in zip(one.op.results, other.op.results, strict=True):
+                    first[id(values[mine])] = values[its]
+
+    def _constant(self, value: SSAValue) -> object:
+        """What stands for a constant when operands are compared: the first of equal content."""
+        owner = value.owner
+        if not isinstance(owner, spat.ConstantOp | pim.ConstantOp | pim.MatrixOp):
+            return value
+        return self.memory.constants.first(owner.value.data)
 
     def _add_memory(self, found: dict[str, object]) -> None:
         weights = self._part("weight_elements")
@@ -288,12 +302,6 @@ class _Fields:
 
     def _part(self, name: str) -> dict[str, int]:
         return self.parts.setdefault(name, {})
-
-
-def _constant(value: SSAValue) -> object:
-    """What stands for a constant when operands are compared: its content, by reference."""
-    owner = value.owner
-    return owner.value.data if isinstance(owner, spat.ConstantOp | pim.ConstantOp | pim.MatrixOp) else value
 
 
 def _body(op: AnyBatch) -> object:

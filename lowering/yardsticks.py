@@ -11,7 +11,7 @@ import numpy as np
 
 from ..analysis.critical_path import SpanBatch
 from ..analysis.machine import Machine
-from ..analysis.proxies import counts
+from ..analysis.proxies import UNNAMED, counts
 from ..analysis.yardsticks import deal_cores
 from ..dialects import pim, spat
 from .batch_program import BatchProgram
@@ -19,7 +19,7 @@ from .body_costs import Amounts, by_node
 from .body_memory import TileBody
 from .proxies_memory import buffer_elements, live_bytes_max, overwritten
 from .target import Target
-from .tile_counts import element_passes, needless_ops, repeatable_constants, unpacked_products
+from .tile_counts import element_passes, needless_ops, reads_with_gaps, repeatable_constants, unpacked_products
 
 Parts = dict[str, dict[str, int]]
 
@@ -72,17 +72,23 @@ def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -
     columns = None if program.target is None else program.target.array_columns
     size = None if machine is None or columns is None else (machine.array_rows, columns)
     totals = {name: Counter[str]() for name in ("element_passes_of_node", "needless_ops", "unpacked_products")}
+    dilated: set[str] = set()
     of_slices: dict[int, tuple[bool, ...]] = {}
     for index, (batch, body) in enumerate(zip(program.batches, program.bodies, strict=True)):
         assert isinstance(body, TileBody)
         assert isinstance(batch.op, spat.BatchOp)
         inputs = [program.values.get(value) for value in batch.op.inputs]
         sums = tuple([t is not None and t.producer is not None and of_slices[t.producer][t.result] for t in inputs])
-        amounts, of_slices[index], candidates = body.once(("counts", size, sums), partial(_counts_of, body, size, sums))
+        counted = body.once(("counts", size, sums), partial(_counts_of, body, size, sums))
+        amounts, of_slices[index], candidates, has_gaps = counted
         repeated = by_node(body.names, _repeated_columns(batch.op, candidates)) if candidates else {}
+        if has_gaps:
+            dilated.update(node for node in batch.by_node["product_elements"] if node != UNNAMED)
         for name, mine in (*amounts.items(), ("needless_ops", repeated)):
             for node, number in mine.items():
                 totals[name][node] += batch.lanes * number
+    for node in dilated:
+        del totals["unpacked_products"][node]  # of a counter: also if it is not there
     parts |= {name: dict(total) for name, total in totals.items()}
     passes = parts["element_passes"] = parts["element_passes_of_node"]
     found |= {"element_passes_of_node": counts(passes), "element_passes": sum(passes.values())}
@@ -93,19 +99,20 @@ def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -
 
 def _counts_of(
     body: TileBody, size: tuple[int, int] | None, sums: tuple[bool, ...]
-) -> tuple[dict[str, dict[str, int]], tuple[bool, ...], Constants]:
-    """Counts of a body by node, for arrays of this size; of each result, whether it is a sum of slices; and constants
-    of which one column may do."""
+) -> tuple[dict[str, dict[str, int]], tuple[bool, ...], Constants, bool]:
+    """Counts of a body by node, for arrays of this size; of each result, whether it is a sum of slices; constants of
+    which one column may do; and whether it reads with gaps."""
     content = body.content
     passes, results = element_passes(content, sums)
     amounts: dict[str, Amounts] = {
         "element_passes_of_node": passes,
         "needless_ops": needless_ops(content, None if size is None else size[0]),
     }
-    if size is not None:
+    has_gaps = reads_with_gaps(content)
+    if size is not None and not has_gaps:
         amounts["unpacked_products"] = unpacked_products(content, *size)
     found = {name: by_node(body.names, mine) for name, mine in amounts.items()}
-    return found, results, repeatable_constants(content)
+    return found, results, repeatable_constants(content), has_gaps
 
 
 def _repeated_columns(batch: spat.BatchOp, candidates: Sequence[tuple[int, tuple[int, ...]]]) -> Amounts:
