@@ -171,7 +171,7 @@ class _Fields:
             return id(first.get(id(found), found))
 
         similar: dict[object, list[tuple[Batch, tuple[SSAValue, ...]]]] = {}
-        known: dict[object, Batch] = {}
+        readers: dict[object, list[Batch]] = {}
         for batch in self.batches:
             operands = tuple(batch.op.operands)
             key = batch.lanes, len(operands), same(operands[0]) if operands else 0, len(batch.op.results)
@@ -179,9 +179,12 @@ class _Fields:
             alike.append((batch, operands))
             # Most batches are like no other, so that there is nothing to compare.
             for one, read in alike if len(alike) == 2 else alike[-1:] if len(alike) > 2 else ():
-                everything = key, tuple(map(same, read)), one.op.windows, _body(one.op)
-                other = known.setdefault(everything, one)
-                if other is one or not one.op.results:
+                same_reads = readers.setdefault((key, tuple(map(same, read))), [])
+                other = next((other for other in same_reads if _computes_the_same(one.op, other.op)), None)
+                if other is None:
+                    same_reads.append(one)
+                    continue
+                if not one.op.results:
                     continue
                 _add(self._part("recomputed"), one.names[0], one.lanes * (one.cost.products + one.cost.vectors))
                 for mine, its in zip(one.op.results, other.op.results, strict=True):
@@ -302,6 +305,11 @@ class _Fields:
 
     def _part(self, name: str) -> dict[str, int]:
         return self.parts.setdefault(name, {})
+
+
+def _computes_the_same(one: AnyBatch, other: AnyBatch) -> bool:
+    """Of batches that read the same."""
+    return one.windows == other.windows and _body(one) == _body(other)
 
 
 def _body(op: AnyBatch) -> object:
