@@ -7,15 +7,24 @@ executes its events in the one order of steps, a message occupies both its cores
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..support.machine_code import Kernel, can_compile
+from .span_events import layout, loop, table
+from .span_events.layout import ABSENT, Code, Facts, Numbers, State
+from .span_events.loop import run
 from .window import OUTSIDE, RowWindow, window_rows
 
 Ints = NDArray[np.int64]
+
+LOOP = Kernel("spans", (table, loop), layout)
+
+WORTH_COMPILING = 5000
+"""Events from which on loading llvmlite and the machine code takes less time than it saves."""
 
 
 class SpanBatch(NamedTuple):
@@ -30,12 +39,28 @@ class SpanBatch(NamedTuple):
 
 
 def replica_span(batches: Sequence[SpanBatch]) -> int:
-    """Cycles from the first lane's start to the last one's end, on as many cores as there are slots."""
+    """Cycles from the first lane's start to the last one's end, on as many cores as there are slots.
+
+    Batches that are equal up to batches that are, like the parts of a layer, end at the same times: one stands for all.
+    """
     finish: list[Ints] = []
+    known: dict[object, int] = {}
+    there: dict[object, Ints] = {}
+    """When all is there that a batch reads, by these reads."""
+    alike: list[int] = []
+    """Of each batch, the place in ``finish`` of those that are like it."""
     for batch in batches:
-        ready = np.zeros(batch.lanes, np.int64)
-        for producer, window in batch.reads:
-            np.maximum(ready, latest_read(finish[producer], window, batch.lanes), out=ready)
+        reads = tuple(dict.fromkeys([(alike[producer], window) for producer, window in batch.reads]))
+        found = known.setdefault((batch.lanes, batch.slots, batch.cycles, reads), len(finish))
+        alike.append(found)
+        if found < len(finish):
+            continue
+        ready = there.get((batch.lanes, reads))
+        if ready is None:
+            ready = np.zeros(batch.lanes, np.int64)
+            for producer, window in reads:
+                np.maximum(ready, latest_read(finish[producer], window, batch.lanes), out=ready)
+            there[batch.lanes, reads] = ready
         finish.append(_in_turns(ready, batch.slots, batch.cycles))
     return max((int(times.max(initial=0)) for times in finish), default=0)
 
@@ -81,9 +106,6 @@ class Events(NamedTuple):
         return Events(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-_Line = tuple[int, int, int, int, int, int, int, int]
-
-
 class Span(NamedTuple):
     """What becomes of events."""
 
@@ -100,38 +122,29 @@ def core_span(events: Events, shared: bool = False) -> Span:
     that has sent a row sends and receives no other one until that has left the network. Loops over lanes and messages,
     of which there are few.
     """
-    if not len(events.key):
+    count = len(events.key)
+    if not count:
         return Span(0, 0)
-    places = 0 if shared else PLACES
+    cores = max(int(events.core.max()), int(events.partner.max())) + 1
     holder = np.where(events.partner < 0, events.core, events.partner)
-    made = np.where(events.makes < 0, -1, events.makes + holder * places)
-    needed = cast("list[int]", (events.needs + np.repeat(events.core, events.need_counts) * places).tolist())
+    apart = 0 if shared else 1
+    made = np.where(events.makes < 0, ABSENT, events.makes * cores + holder * apart)
+    needed = events.needs * cores + np.repeat(events.core, events.need_counts) * apart
     first = np.cumsum(events.need_counts) - events.need_counts
     order = np.argsort(events.key, kind="stable")
-    columns = (first, events.need_counts, *events[1:6], made)
-    lines = zip(*(column[order].tolist() for column in columns), strict=True)
-    free: list[int] = [0] * (max(int(events.core.max()), int(events.partner.max())) + 1)
-    through = free.copy()
-    there: dict[int, int] = {}
-    unready = 0
-    for at, count, core, partner, cycles, partner_cycles, network_cycles, row in cast("Iterable[_Line]", lines):
-        start = free[core]
-        for need in needed[at : at + count]:
-            ready = there.get(need, -1)
-            if ready > start:
-                start = ready
-            elif ready < 0:
-                unready += 1
-        if partner >= 0:
-            start = max(start, free[partner])
-            if network_cycles:
-                start = max(start, through[core], through[partner])
-                through[core] = start + network_cycles
-            free[partner] = start + partner_cycles
-        free[core] = start + cycles
-        if row >= 0:
-            there[row] = free[core if partner < 0 else partner]
-    return Span(max(free), unready)
+    columns = [column[order] for column in (first, events.need_counts, *events[1:6], made)]
+    columns.append(needed)
+    free, through = np.zeros(cores, np.int64), np.zeros(cores, np.int64)
+    if count >= WORTH_COMPILING and can_compile():
+        slots = 1 << int(2 * np.count_nonzero(made >= 0)).bit_length()
+        state = State(*(cast("Numbers", a) for a in (free, through, np.full(slots, ABSENT), np.zeros(slots, np.int64))))
+        code = Code(*(cast("Numbers", np.ascontiguousarray(column, np.int64)) for column in columns))
+        unready = LOOP.run(Facts(slots - 1), code, state, count)
+        return Span(int(free.max()), unready)
+    there = cast("Numbers", {})
+    state = State(free.tolist(), through.tolist(), [], there)
+    unready = run(Facts(0), Code(*(column.tolist() for column in columns)), state, count)
+    return Span(max(state.free), unready)
 
 
 class Pieces(NamedTuple):

@@ -8,14 +8,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
-from itertools import pairwise
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..support.machine_code import Kernel, can_compile
+from .dumb_orders import heap, layout, loop
+from .dumb_orders.layout import Code, Facts, Numbers, State
+from .dumb_orders.loop import run
 from .window import OUTSIDE
 
 Ints = NDArray[np.int64]
+
+ORDERS = Kernel("orders", (heap, loop), layout)
+
+WORTH_COMPILING = 1000
+"""Lanes from which on loading llvmlite and the machine code takes less time than it saves."""
+
+NEVER = 1 << 62
+"""More than any lane of the compiled heap with its cycle."""
 
 CoresOfReplicas = list[list[int]]
 """Of each batch, the core of each of its replicas."""
@@ -123,50 +135,31 @@ class LaneOrders:
     def by_rows(self, core: Ints) -> Ints:
         """List scheduling: every core runs its lanes in the order in which what they read is there. The start of each
         lane, if transfers take no time."""
-        count = self.first[-1]
-        on: list[int] = core.tolist()
-        takes: list[int] = self.cycles.tolist()
-        readers = self._lists(self.row, self.reader)
-        missing: list[int] = np.bincount(self.reader, minlength=count).tolist()
-        queue = [(0, lane) for lane, number in enumerate(missing) if number == 0]
-        start, there, free = [0] * count, [0] * count, [0] * self.cores
-        while queue:
-            time, lane = heappop(queue)
-            start[lane] = max(time, free[on[lane]])
-            end = free[on[lane]] = start[lane] + takes[lane]
-            for reader in readers[lane]:
-                missing[reader] -= 1
-                there[reader] = max(there[reader], end)
-                if missing[reader] == 0:
-                    heappush(queue, (there[reader], reader))
-        return np.array(start, np.int64)
+        missing = np.bincount(self.reader, minlength=self.first[-1])
+        return self._starts(core, missing, self.row, self.reader, np.zeros(0, np.int64), on_demand=False)
 
     def on_demand(self, core: Ints) -> Ints:
         """Lanes in the order in which the rows that nobody reads, one after another, ask for what they need: so few
         rows are held at a time. The start of each lane, if transfers take no time."""
-        count = self.first[-1]
         by_reader = np.lexsort((self.row, self.reader))
-        needs = self._lists(self.reader[by_reader], self.row[by_reader])
-        on: list[int] = core.tolist()
-        takes: list[int] = self.cycles.tolist()
-        start, free = [0] * count, [0] * self.cores
-        done, asked = [False] * count, [False] * count
-        unread: list[int] = np.flatnonzero(np.bincount(self.row, minlength=count) == 0).tolist()
-        for last in unread:
-            pending = [last]
-            while pending:
-                lane = pending[-1]
-                if not asked[lane]:
-                    asked[lane] = True
-                    pending += [need for need in reversed(needs[lane]) if not asked[need]]
-                    continue
-                pending.pop()
-                if not done[lane]:
-                    done[lane] = True
-                    ready = max((start[need] + takes[need] for need in needs[lane]), default=0)
-                    start[lane] = max(ready, free[on[lane]])
-                    free[on[lane]] = start[lane] + takes[lane]
-        return np.array(start, np.int64)
+        unread = np.flatnonzero(np.bincount(self.row, minlength=self.first[-1]) == 0)
+        missing = np.zeros(self.first[-1], np.int64)
+        return self._starts(core, missing, self.reader[by_reader], self.row[by_reader], unread, on_demand=True)
+
+    def _starts(self, core: Ints, missing: Ints, key: Ints, other: Ints, unread: Ints, on_demand: bool) -> Ints:
+        """What the loop finds; ``other`` are lanes that the lane in ``key``, which ascends, reads or that read it."""
+        count = self.first[-1]
+        first = np.searchsorted(key, np.arange(count + 1))
+        facts, code = Facts(int(on_demand), len(unread)), Code(*map(_column, (core, self.cycles, first, other, unread)))
+        start, there, free = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(self.cores, np.int64)
+        queue = np.zeros(max(count, len(key) + 1), np.int64)
+        state = State(*map(_column, (start, missing, there, free, queue, np.zeros(1, np.int64))))
+        if count >= WORTH_COMPILING and int(self.cycles.sum()) * count < NEVER and can_compile():
+            ORDERS.run(facts, code, state, count)
+            return np.asarray(state.start)
+        code, state = Code(*map(_listed, code)), State(*map(_listed, state))
+        run(facts, code, state if on_demand else state._replace(queue=[]), count)
+        return np.array(state.start, np.int64)
 
     def held_bytes(self, core: Ints, start: Ints) -> int:
         """The most bytes of rows on one core: on the core that computes a row, and on all that read it, until the last
@@ -187,8 +180,11 @@ class LaneOrders:
         order = np.lexsort((change, moment, owner))
         return int(np.cumsum(change[order]).max(initial=0))
 
-    def _lists(self, key: Ints, value: Ints) -> list[list[int]]:
-        """The values of each lane, of pairs in order of the key."""
-        values = value.tolist()
-        ends = np.cumsum(np.bincount(key, minlength=self.first[-1])).tolist()
-        return [values[begin:end] for begin, end in pairwise([0, *ends])]
+
+def _column(array: Ints) -> Numbers:
+    """As the compiled loop needs it; an array is indexed as a list is."""
+    return cast("Numbers", np.ascontiguousarray(array, np.int64))
+
+
+def _listed(column: Numbers) -> Numbers:
+    return cast("Ints", column).tolist()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ from ..analysis.proxies import UNNAMED
 from ..dialects import pim
 from ..dialects.location import node_name
 from ..dialects.tile import ArrayAttr
+from ..lowering.body_content import block_ops
+from ..lowering.body_memory import BodyMemory
 from ..lowering.event_order import PROLOGUE, Phase, event_key
 from ..lowering.instruction_chains import chains_of
 from ..lowering.instruction_steps import instruction_steps
@@ -85,6 +88,7 @@ def emission_of(module: ModuleOp) -> Emission:
     program = next(op for op in module.body.block.ops if isinstance(op, pim.ProgramOp))
     found = Emission(target.machine.core_count, in_order=target.machine.rob_size == 1)
     known: dict[object, int] = {}
+    bodies = BodyMemory()
     constants: set[ArrayAttr] = set()
     held: dict[tuple[int, int], list[I64]] = {}
     transfers: list[pim.TransferOp] = []
@@ -109,7 +113,7 @@ def emission_of(module: ModuleOp) -> Emission:
             case pim.OutputOp():
                 _store(found, op, target)
             case pim.CoreBatchOp():
-                _batch(found, op, target, known)
+                _batch(found, op, target, known, bodies)
             case _:
                 pass
     if transfers:
@@ -124,12 +128,40 @@ def emission_of(module: ModuleOp) -> Emission:
     return found
 
 
-def _batch(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[object, int]) -> None:
-    """All lanes issue the same. ``known`` holds cycles of one instruction by all that they depend on."""
+def _batch(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[object, int], bodies: BodyMemory) -> None:
+    """All lanes issue the same, and so do equal bodies."""
     lanes, cores = op.lane_count, op.lane_cores
+    lane = bodies.body(op.block, block_ops(op.block)).once("emission", lambda: _lane(found, op, target, known))
+    for opcode, count in lane.kinds.items():
+        found.kinds[opcode] += lanes * count
+    found.moved_bytes[Op.LMV] += lanes * lane.copied_bytes
+    step = instruction_steps(op.steps.array.astype(np.int64), op.lane_spans, op.lane_resumes, lane.begin)
+    found.path.add(cores[:, None], event_key(step, Phase.COMPUTE), lane.spent)
+    found.spend(cores, np.full(lanes, lane.begin[-1]), len(lane.spent), lane.scalars)
+    found.places.update((name, core) for core in np.unique(cores).tolist() for name in lane.names)
+
+
+class _Lane(NamedTuple):
+    """What one lane of a body issues."""
+
+    kinds: Counter[Op]
+    copied_bytes: int
+    scalars: int
+    """At most."""
+    names: frozenset[str]
+    """Nodes of which it computes something."""
+    spent: I64
+    """Cycles of each instruction."""
+    begin: I64
+    """When each begins, and when the last one ends."""
+
+
+def _lane(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[object, int]) -> _Lane:
+    """``known`` holds cycles of one instruction by all that they depend on."""
     names: dict[int, str] = {}
+    kinds: Counter[Op] = Counter()
     cycles: list[int] = []
-    scalars = 0
+    scalars = copied = 0
     for chain in chains_of(op.block):
         costs: list[int] = []
         for issue in chain:
@@ -138,20 +170,15 @@ def _batch(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[obj
             if key not in known:
                 known[key] = issue_cycles(issue, target) // issue.count
             costs.append(known[key])
-            found.kinds[opcode] += lanes * issue.count
+            kinds[opcode] += issue.count
             scalars += issue.count * found.most_loads[opcode]
             if opcode is Op.LMV:
-                found.moved_bytes[opcode] += lanes * issue.count * issue.size * target.element_bytes
+                copied += issue.count * issue.size * target.element_bytes
             if opcode not in (Op.LMV, Op.LLDI) and id(issue.location) not in names:
                 names[id(issue.location)] = node_name(issue) or UNNAMED
         cycles += costs * chain[0].count
     spent = np.array(cycles, np.int64)
-    total = int(spent.sum())
-    begin = np.concatenate(([0], np.cumsum(spent)))
-    step = instruction_steps(op.steps.array.astype(np.int64), op.lane_spans, op.lane_resumes, begin)
-    found.path.add(cores[:, None], event_key(step, Phase.COMPUTE), spent)
-    found.spend(cores, np.full(lanes, total), len(spent), scalars)
-    found.places.update((name, core) for core in np.unique(cores).tolist() for name in names.values())
+    return _Lane(kinds, copied, scalars, frozenset(names.values()), spent, np.append(0, np.cumsum(spent)))
 
 
 def _note_constant(held: dict[tuple[int, int], list[I64]], op: pim.ConstantRowsOp, target: Target) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from hashlib import blake2b
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
 from xdsl.ir import Attribute, Operation
 
-from ..analysis.window import RowWindow, window_rows
+from ..analysis.window import OUTSIDE, RowWindow, window_rows
 from ..dialects import pim, spat
 from ..dialects.spat import WindowAttr, shape_of
 from ..dialects.tile import ArrayAttr
@@ -19,68 +22,171 @@ Ints = NDArray[np.int64]
 AnyBatch = spat.BatchOp | pim.CoreBatchOp
 
 
-class BatchFacts:
-    """One batch, as it was when it was looked at."""
+_NO_RESUMES: Ints = np.zeros((0, 3), np.int64)
+_NO_RESUMES.flags.writeable = False
 
-    def __init__(self, op: AnyBatch, body: Body | None) -> None:
+
+class LaneSchedule:
+    """Where and when the lanes of a batch run."""
+
+    def __init__(self, cores: Ints, steps: Ints, spans: Ints, resumes: Ints) -> None:
+        self.cores = cores
+        """Of each lane."""
+        self.steps = steps
+        self.spans = spans
+        """Steps that each lane extends over."""
+        self.resumes = resumes
+        """[n, 3] lane, cycles that are done, and steps since its first, where it goes on after an interruption."""
+        self._order: tuple[int, bytes] | None = None
+
+    @cached_property
+    def core_set(self) -> set[int]:
+        """The cores that the batch runs on."""
+        return set(self.cores.tolist())
+
+    @cached_property
+    def first_step(self) -> int:
+        return int(self.steps.min())
+
+    @cached_property
+    def end_step(self) -> int:
+        """The step after the last one."""
+        return int((self.steps + self.spans).max())
+
+    def order_from(self, step: int) -> bytes:
+        """The places of lanes in the order of the chip, from this step on, as bytes."""
+        if self._order is None or self._order[0] != step:
+            columns = self.steps - step, self.spans, self.resumes.reshape(-1)
+            self._order = step, np.concatenate(columns).tobytes()
+        return self._order[1]
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash of all of it."""
+        return arrays_digest((self.cores, self.steps, self.spans, self.resumes))
+
+
+class LaneReads:
+    """The rows that the lanes of a batch read, without those that are outside."""
+
+    def __init__(self, rows: Sequence[Ints], lanes: int) -> None:
+        self.rows = rows
+        """Of each input, `[lanes, rows]`; OUTSIDE for a row of zeros."""
+        self.lanes = lanes
+        self._flat: dict[tuple[int, ...], tuple[Ints, Ints, Ints]] = {}
+        self._digests: dict[tuple[int, ...], bytes] = {}
+
+    def flat(self, inputs: tuple[int, ...]) -> tuple[Ints, Ints, Ints]:
+        """Of some of the inputs, lane by lane: each row, its place among ``inputs``; and how many each lane reads."""
+        found = self._flat.get(inputs)
+        if found is None:
+            found = self._flat[inputs] = self._find(inputs)
+        return found
+
+    def _find(self, inputs: tuple[int, ...]) -> tuple[Ints, Ints, Ints]:
+        if not inputs:
+            none = np.zeros(0, np.int64)
+            return none, none, np.zeros(self.lanes, np.int64)
+        tables = [self.rows[index] for index in inputs]
+        joined = np.concatenate(tables, axis=1)
+        inside = joined != OUTSIDE
+        place = np.repeat(np.arange(len(tables)), [table.shape[1] for table in tables])
+        return joined[inside], np.broadcast_to(place, joined.shape)[inside], inside.sum(axis=1)
+
+    def digest(self, inputs: tuple[int, ...]) -> bytes:
+        """A hash of the rows of some of the inputs."""
+        found = self._digests.get(inputs)
+        if found is None:
+            found = self._digests[inputs] = arrays_digest([self.rows[index] for index in inputs])
+        return found
+
+
+def arrays_digest(arrays: Sequence[Ints]) -> bytes:
+    """A hash of the elements, types and shapes of arrays."""
+    state = blake2b(repr([(array.dtype.str, array.shape) for array in arrays]).encode(), digest_size=32)
+    for array in arrays:
+        state.update(array.tobytes())
+    return state.digest()
+
+
+class BatchFacts:
+    """What batches have in common that differ in what they read and in where they run."""
+
+    def __init__(self, op: AnyBatch, body: Body, held: Sequence[object]) -> None:
         self.body = body
-        """On tiles; a body of instructions is counted where it stands."""
         self.lanes = op.lane_count
         self.replicas = op.replica_count
         self.windows = [_window(op, index, window) for index, window in enumerate(op.windows)]
         """Of each input, the access map if it has one, and the rows that each lane reads, `[lanes, rows]`."""
         self.shapes = [shape_of(result) for result in op.results]
-        self.spans: Ints = op.lane_spans
-        """Steps that each lane extends over."""
-        resumes = op.lane_resumes
-        self.resumes: Ints = np.zeros((0, 3), np.int64) if resumes is None else resumes
-        """[n, 3] lane, cycles that are done, and steps since its first, where it goes on after an interruption."""
-        self.cores: Ints | None = None
-        """Of each lane; None if it is not scheduled."""
-        self.steps: Ints | None = None
-        cores, steps = _schedule(op)
-        if cores is not None and steps is not None:
-            self.cores = cores.array.astype(np.int64)[_replica_of_lanes(self.lanes, self.replicas)]
-            self.steps = steps.array.astype(np.int64)
-
-    @cached_property
-    def core_set(self) -> set[int]:
-        """The cores that it runs on."""
-        assert self.cores is not None, "the batch is scheduled"
-        return set(self.cores[: self.replicas].tolist())
+        self.reads = LaneReads([rows for _, rows in self.windows], self.lanes)
+        self._held = held
 
 
 class BatchMemory:
-    """Facts by op, of the module that was looked at last."""
+    """Facts of batches, of the module that was looked at last."""
 
     def __init__(self) -> None:
-        self._bodies = BodyMemory()
-        self._kept: dict[Operation, tuple[list[object], BatchFacts]] = {}
-        self._seen: dict[Operation, tuple[list[object], BatchFacts]] = {}
+        self.bodies = BodyMemory()
+        self._kept: dict[object, BatchFacts] = {}
+        self._seen: dict[object, BatchFacts] = {}
+        self._schedules: dict[object, LaneSchedule] = {}
+        """By their elements: lowering a batch leaves its lanes where they are."""
 
     def facts(self, op: AnyBatch, body_ops: Sequence[Operation]) -> BatchFacts:
-        """What is known of a batch as it is now; ``body_ops`` are the ops of its body."""
-        body = self._bodies.body(op.block, len(op.windows), body_ops) if isinstance(op, spat.BatchOp) else None
-        state = _state(op, body)
-        kept = self._kept.get(op)
-        if kept is None or kept[0] != state:
-            kept = state, BatchFacts(op, body)
-        self._seen[op] = kept
-        return kept[1]
+        """What is known of a batch as it is now; ``body_ops`` are the ops of its body.
+
+        It follows from objects that are known by their identity, and held meanwhile, and from elements of arrays, which
+        could be written to.
+        """
+        properties = op.properties
+        windows = cast("BuiltinArrayAttr[Attribute]", properties["windows"])
+        if isinstance(op, spat.BatchOp):
+            body = self.bodies.tile_body(op.block, len(windows), body_ops)
+        else:
+            body = self.bodies.body(op.block, body_ops)
+        held: list[object] = [
+            body,
+            properties["lanes"],
+            properties.get("replicas"),
+            windows,
+            *[one.type for one in op.results],
+        ]
+        elements = [one.array.tobytes() for one in windows if type(one) is ArrayAttr]
+        key = tuple(map(id, held)), tuple(elements)
+        found = self._seen.get(key) or self._kept.get(key)
+        if found is None:
+            found = BatchFacts(op, body, held)
+        self._seen[key] = found
+        return found
+
+    def schedule(self, op: AnyBatch) -> LaneSchedule | None:
+        """Where and when its lanes run; None if it is not scheduled."""
+        properties = op.properties
+        columns = [properties.get(name) for name in ("cores", "steps", "spans", "resumes")]
+        if columns[0] is None or columns[1] is None:
+            return None
+        arrays = [one.array if isinstance(one, ArrayAttr) else None for one in columns]
+        lanes, replicas = op.lane_count, op.replica_count
+        key = lanes, replicas, *(None if one is None else (one.dtype.str, one.shape, one.tobytes()) for one in arrays)
+        found = self._schedules.get(key)
+        if found is None:
+            cores, steps, _, _ = arrays
+            assert cores is not None
+            assert steps is not None
+            resumes = op.lane_resumes
+            found = self._schedules[key] = LaneSchedule(
+                cores.astype(np.int64)[_replica_of_lanes(lanes, replicas)],
+                steps.astype(np.int64),
+                op.lane_spans,
+                _NO_RESUMES if resumes is None else resumes,
+            )
+        return found
 
     def forget_others(self) -> None:
-        """Ends a look at a module: batches that were not in it are let go."""
-        self._bodies.forget_others()
+        """Ends a look at a module: what was not in it is let go."""
+        self.bodies.forget_others()
         self._kept, self._seen = self._seen, {}
-
-
-def _state(op: AnyBatch, body: Body | None) -> list[object]:
-    """All that the facts follow from, in order: immutable objects, which are compared by identity first, and elements
-    of arrays, which could be written to. Types are compared by identity: `isinstance` asks each abstract class."""
-    found: list[object] = [body, *op.properties, *op.properties.values()]
-    found += [result.type for result in op.results]
-    found += [one.array.tobytes() for one in (*op.properties.values(), *op.windows) if type(one) is ArrayAttr]
-    return found
 
 
 def _window(op: AnyBatch, index: int, window: Attribute) -> tuple[RowWindow | None, Ints]:
@@ -88,13 +194,6 @@ def _window(op: AnyBatch, index: int, window: Attribute) -> tuple[RowWindow | No
         return window.data, window_rows(window.data, op.lane_count)
     assert isinstance(op, pim.CoreBatchOp)
     return None, op.input_rows(index)
-
-
-def _schedule(op: AnyBatch) -> tuple[ArrayAttr | None, ArrayAttr | None]:
-    """Cores of replicas and steps of lanes."""
-    if isinstance(op, pim.CoreBatchOp | spat.ScheduledComputeBatchOp | spat.ComputeBatchOp):
-        return op.cores, op.steps
-    return None, None
 
 
 @lru_cache(1024)

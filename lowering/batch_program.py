@@ -6,7 +6,7 @@ From it the proxies come in the same way at every level, so that the numbers of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 
 import numpy as np
@@ -17,11 +17,10 @@ from ..analysis.proxies import UNNAMED
 from ..analysis.window import RowWindow
 from ..dialects import pim, spat
 from ..dialects.spat import shape_of
-from .batch_facts import AnyBatch, BatchFacts, BatchMemory
-from .body_costs import BodyCost, instruction_cost, partial_results, partial_sums, tile_cost
-from .body_memory import Body, node_names
+from .batch_facts import AnyBatch, BatchFacts, BatchMemory, LaneSchedule
+from .body_costs import BodyCost, by_node, instruction_cost, partial_results, partial_sums, tile_cost
+from .body_memory import Body, TileBody, node_names
 from .op_kinds import ops_of
-from .row_instances import producer_of
 from .target import Target
 
 Ints = NDArray[np.int64]
@@ -30,6 +29,8 @@ _TRAVELS = (spat.DeferredCommunicationOp, spat.ChannelReceiveOp, pim.LoadOp, pim
 
 class Tensor:
     """A distributed tensor, however many values or buffers stand for it."""
+
+    __slots__ = ("label", "loads", "messages", "needs", "producer", "readers", "result", "shape")
 
     def __init__(self, shape: tuple[int, ...], producer: int | None, result: int, label: str) -> None:
         self.shape = shape
@@ -59,38 +60,52 @@ class Batch:
         self,
         op: AnyBatch,
         facts: BatchFacts,
+        schedule: LaneSchedule | None,
         names: list[str],
         cost: BodyCost,
         by_node: dict[str, dict[str, int]],
         reads: list[tuple[Tensor, RowWindow | None, Ints]],
+        read_inputs: tuple[int, ...],
     ) -> None:
         self.op = op
         self.names = names
         """The nodes that it comes from."""
         self.lanes = facts.lanes
         self.replicas = facts.replicas
-        self.cores = facts.cores
-        """Of each lane; None if it is not scheduled."""
-        self.steps = facts.steps
-        self.lane_spans = facts.spans
-        """Steps that each lane extends over."""
-        self.lane_resumes = facts.resumes
-        """[n, 3] lane, cycles that are done, and steps since its first, where it goes on after an interruption."""
+        self.schedule = schedule
+        """None if it is not scheduled."""
         self.cost = cost
         self.by_node = by_node
         """Elements of products, and of sums of products of slices, of one lane, by the nodes of these ops."""
         self.reads = reads
-        self._facts = facts
+        self.read_inputs = read_inputs
+        """Which inputs these are."""
+        self.body = facts.body
+        self.lane_reads = facts.reads
+        """The rows that lanes read of all inputs."""
+
+    @property
+    def scheduled(self) -> LaneSchedule:
+        assert self.schedule is not None, "the batch is scheduled"
+        return self.schedule
 
     @property
     def lane_cores(self) -> Ints:
-        assert self.cores is not None, "the batch is scheduled"
-        return self.cores
+        return self.scheduled.cores
 
     @property
     def lane_steps(self) -> Ints:
-        assert self.steps is not None, "the batch is scheduled"
-        return self.steps
+        return self.scheduled.steps
+
+    @property
+    def lane_spans(self) -> Ints:
+        """Steps that each lane extends over."""
+        return self.scheduled.spans
+
+    @property
+    def lane_resumes(self) -> Ints:
+        """[n, 3] lane, cycles that are done, and steps since its first, where it goes on after an interruption."""
+        return self.scheduled.resumes
 
     @property
     def last_steps(self) -> Ints:
@@ -100,13 +115,12 @@ class Batch:
     @property
     def core_set(self) -> set[int]:
         """The cores that it runs on."""
-        return self._facts.core_set if self.cores is self._facts.cores else set(self.lane_cores.tolist())
+        return self.scheduled.core_set
 
     def rescheduled(self, cores: Ints, steps: Ints, spans: Ints) -> Batch:
         """The batch on other cores, at other times, its lanes without interruptions."""
         other = copy(self)
-        other.cores, other.steps, other.lane_spans = cores, steps, spans
-        other.lane_resumes = np.zeros((0, 3), np.int64)
+        other.schedule = LaneSchedule(cores, steps, spans, np.zeros((0, 3), np.int64))
         return other
 
 
@@ -127,15 +141,16 @@ class BatchProgram:
         """The tensor that each value or buffer stands for."""
         self.body_ops = bodies
         """The ops of the body of each batch."""
-        self._labels = node_names(bodies)
+        self._labels = node_names(bodies, memory.bodies.names)
         self._facts = [memory.facts(op, ops) for op, ops in bodies.items()]
+        self._schedules = [memory.schedule(op) for op in bodies]
         memory.forget_others()
         self.bodies = [facts.body for facts in self._facts]
         self._name_tensors()
         self.batches = [self._batch(index, op) for index, op in enumerate(bodies)]
         self._collect_tables()
         self.tensors = list(dict.fromkeys(self.values.values()))
-        self.scheduled = all(batch.cores is not None for batch in self.batches)
+        self.scheduled = all(batch.schedule is not None for batch in self.batches)
 
     def rescheduled(self, batches: list[Batch]) -> BatchProgram:
         """The program with these batches, which are the same but for cores and times."""
@@ -150,9 +165,9 @@ class BatchProgram:
                 self.values[value] = Tensor(shape, position, number, self._labels[position])
         for op in ops_of(self.others, spat.InputOp, pim.InputOp):
             self.values[op.result] = Tensor(shape_of(op.result), None, 0, op.input_name.data)
+        producers = {out: place for op, place in index.items() if isinstance(op, pim.CoreBatchOp) for out in op.outs}
         for op in ops_of(self.others, pim.RowsOp):
-            batch = producer_of(op)
-            position = None if batch is None else index[batch]
+            position = producers.get(op.result)
             label = UNNAMED if position is None else self._labels[position]
             self.values[op.result] = Tensor(shape_of(op.result), position, 0, label)
         # The values that stand for a tensor after it has travelled. Their sources may follow one another.
@@ -164,35 +179,33 @@ class BatchProgram:
         facts = self._facts[index]
         inputs = op.split_operands[0]
         reads: list[tuple[Tensor, RowWindow | None, Ints]] = []
-        for value, (window, rows) in zip(inputs, facts.windows, strict=True):
+        read_inputs: list[int] = []
+        for place, (value, (window, rows)) in enumerate(zip(inputs, facts.windows, strict=True)):
             tensor = self.values.get(value)
             if tensor is not None:  # else it is a stack of constants
                 reads.append((tensor, window, rows))
+                read_inputs.append(place)
                 tensor.readers.append((index, rows))
-        cost, by_node = self._costs(op, facts.body, inputs)
-        return Batch(op, facts, self._labels[index].split("+"), cost, by_node, reads)
+        cost, by_nodes = self._costs(op, facts, inputs)
+        names = self._labels[index].split("+")
+        return Batch(op, facts, self._schedules[index], names, cost, by_nodes, reads, tuple(read_inputs))
 
     def _costs(
-        self, op: AnyBatch, body: Body | None, inputs: Sequence[SSAValue]
+        self, op: AnyBatch, facts: BatchFacts, inputs: Sequence[SSAValue]
     ) -> tuple[BodyCost, dict[str, dict[str, int]]]:
-        if body is None:
-            ops = self.body_ops[op]
-            cost = instruction_cost(ops, bool(op.results), self.target)
-            names = node_names([ops[position] for position, _ in cost.product_elements])
-            products = enumerate([number for _, number in cost.product_elements])
-            return cost, {"product_elements": by_node(names, products), "partial_sums": {}}
-        cost = tile_cost(body.content, self.target)
-        sums = partial_sums(body.content, tuple([self._is_partial(value) for value in inputs]))
-        return cost, {
-            "product_elements": by_node(body.names, cost.product_elements),
-            "partial_sums": by_node(body.names, sums),
-        }
+        """Of one lane: its cost; elements of products, and of sums of products of slices, by node."""
+        body, target = facts.body, self.target
+        if isinstance(body, TileBody):
+            sums = tuple([self._is_partial(value) for value in inputs])
+            return body.once(("cost", target, sums), lambda: _tile_costs(body, target, sums))
+        ops, on_tensors = self.body_ops[op], bool(op.results)
+        return body.once(("cost", target, on_tensors), lambda: _instruction_costs(body, ops, on_tensors, target))
 
     def _is_partial(self, value: SSAValue) -> bool:
         """Whether an input is a sum of products of some slices, on whatever way it came."""
         tensor = self.values.get(value)
         body = None if tensor is None or tensor.producer is None else self.bodies[tensor.producer]
-        return tensor is not None and body is not None and partial_results(body.content)[tensor.result]
+        return tensor is not None and isinstance(body, TileBody) and partial_results(body.content)[tensor.result]
 
     def _collect_tables(self) -> None:
         for op in ops_of(self.others, spat.DeferredCommunicationOp):
@@ -205,10 +218,18 @@ class BatchProgram:
             self.values[loaded].loads.append(op.rows.array)
 
 
-def by_node(names: Sequence[str], amounts: Iterable[tuple[int, int]]) -> dict[str, int]:
-    """Numbers of a body's ops, added up by the node that the op comes from."""
-    found: dict[str, int] = {}
-    for position, number in amounts:
-        name = names[position]
-        found[name] = found.get(name, 0) + number
-    return found
+def _tile_costs(
+    body: TileBody, target: Target | None, sums: tuple[bool, ...]
+) -> tuple[BodyCost, dict[str, dict[str, int]]]:
+    cost = tile_cost(body.content, target)
+    return cost, {
+        "product_elements": by_node(body.names, cost.product_elements),
+        "partial_sums": by_node(body.names, partial_sums(body.content, sums)),
+    }
+
+
+def _instruction_costs(
+    body: Body, ops: Sequence[Operation], on_tensors: bool, target: Target | None
+) -> tuple[BodyCost, dict[str, dict[str, int]]]:
+    cost = instruction_cost(ops, on_tensors, target)
+    return cost, {"product_elements": by_node(body.names, cost.product_elements), "partial_sums": {}}

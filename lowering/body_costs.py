@@ -101,6 +101,15 @@ class _Counter:
         return products, vectors, copies, copy_elements, fills, None if target is None else cycles
 
 
+def by_node(names: Sequence[str], amounts: Iterable[tuple[int, int]]) -> dict[str, int]:
+    """Numbers of a body's ops, added up by the node that the op comes from."""
+    found: dict[str, int] = {}
+    for position, number in amounts:
+        name = names[position]
+        found[name] = found.get(name, 0) + number
+    return found
+
+
 # On `spat`
 
 

@@ -1,51 +1,87 @@
-"""The contents of bodies, kept from one look at a module to the next: most passes leave most bodies alone.
+"""The bodies of batches, kept from one look at a module to the next: most passes leave most bodies alone, and the parts
+of a layer have equal ones.
 
-A content is taken anew as soon as anything that it was taken from is another object: an op, an operand, the name or
-value of a property, a type, a location. All of that is held meanwhile, so that no identity stands for two. What these
-objects hold is immutable, but for the elements of arrays, which are compared themselves.
+A body is known by everything that it consists of: classes of ops, which of its values they read, names and values of
+properties, types, locations. The values are known by their identity, and held meanwhile, so that no identity stands for
+two. What they hold is immutable, but for the elements of arrays, which are compared themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import chain
+from operator import attrgetter
+from typing import Any, TypeVar, cast
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..analysis.proxies import UNNAMED
 from ..dialects.location import node_name
 from ..dialects.spat import PickOp
+from ..dialects.tile import ArrayAttr
 from .body_content import BodyContent, content_of
+
+FoundT = TypeVar("FoundT")
+
+NodeNames = dict[int, tuple[Attribute, str]]
+"""By the identity of a location, which is held meanwhile, and does not change."""
 
 
 class Body:
-    """The body of a batch, as it was when it was looked at."""
+    """What equal bodies have in common."""
 
-    def __init__(self, ops: Sequence[Operation], content: BodyContent, state: list[object]) -> None:
-        self.ops = ops
-        self.content = content
-        self.state = state
-
-    @cached_property
-    def names(self) -> list[str]:
+    def __init__(self, names: list[str], held: Sequence[object]) -> None:
+        self.names = names
         """The node that each op comes from."""
-        return node_names(self.ops)
+        self._held = held
+        self._found: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, compute: Callable[[], FoundT]) -> FoundT:
+        """What ``compute`` finds on the ops of this body, or of an equal one, under a key of its own."""
+        if key not in self._found:
+            self._found[key] = compute()
+        return cast("FoundT", self._found[key])
+
+
+class TileBody(Body):
+    """A body of tile ops."""
+
+    def __init__(self, names: list[str], held: Sequence[object], content: BodyContent) -> None:
+        super().__init__(names, held)
+        self.content = content
 
 
 class BodyMemory:
-    """Bodies by block, of the module that was looked at last."""
+    """Bodies, of the module that was looked at last."""
 
     def __init__(self) -> None:
-        self._kept: dict[Block, Body] = {}
-        self._seen: dict[Block, Body] = {}
+        self.names: NodeNames = {}
+        """Of the locations of all modules that were looked at."""
+        self._kept: dict[object, Body] = {}
+        self._seen: dict[object, Body] = {}
 
-    def body(self, block: Block, inputs: int, ops: Sequence[Operation]) -> Body:
-        """The body in ``block``, which consists of ``ops`` and whose first ``inputs`` arguments are windows."""
-        state = _state(block, inputs, ops)
-        found = self._kept.get(block)
-        if found is None or found.state != state:
-            found = Body(ops, content_of(block.args, inputs, ops), state)
-        self._seen[block] = found
+    def tile_body(self, block: Block, inputs: int, ops: Sequence[Operation]) -> TileBody:
+        """The body of tile ops in ``block``, which consists of ``ops`` and whose first ``inputs`` arguments are
+        windows.
+
+        KeyError if it uses values from outside.
+        """
+        look = _Look(block.args, ops)
+        key = inputs, look.key
+        found = self._seen.get(key) or self._kept.get(key)
+        if found is None:
+            found = TileBody(node_names(ops, self.names), look.held, content_of(block.args, inputs, ops))
+        self._seen[key] = found
+        assert isinstance(found, TileBody)
+        return found
+
+    def body(self, block: Block, ops: Sequence[Operation]) -> Body:
+        """The body of instructions in ``block``, in whatever places their weights and their tiles are."""
+        look = _Look(block.args, ops, placed=True)
+        found = self._seen.get(look.key) or self._kept.get(look.key)
+        if found is None:
+            found = Body(node_names(ops, self.names), look.held)
+        self._seen[look.key] = found
         return found
 
     def forget_others(self) -> None:
@@ -53,29 +89,64 @@ class BodyMemory:
         self._kept, self._seen = self._seen, {}
 
 
-def node_names(ops: Iterable[Operation]) -> list[str]:
-    """The node that each op comes from. Ops share locations, which they hold meanwhile."""
-    known: dict[int, str] = {}
+def node_names(ops: Iterable[Operation], known: NodeNames | None = None) -> list[str]:
+    """The node that each op comes from. Ops share locations; what is ``known`` of some is added to."""
+    known = {} if known is None else known
     found: list[str] = []
     for op in ops:
-        name = known.get(id(op.location))
-        if name is None:
-            name = known[id(op.location)] = node_name(op) or UNNAMED
-        found.append(name)
+        location = op.location
+        entry = known.get(id(location))
+        if entry is None:
+            entry = known[id(location)] = location, node_name(op) or UNNAMED
+        found.append(entry[1])
     return found
 
 
-def _state(block: Block, inputs: int, ops: Sequence[Operation]) -> list[object]:
-    """All objects that a content and its names follow from, in order. Lists compare identities before anything else."""
-    found: list[object] = [inputs, len(block.args), *block.args, *block.arg_types]
-    for op in ops:
-        found.append(op)
-        found.append(op.location)
-        found += iter(op.operands)  # xDSL's sequence takes longer to say its length than to be gone through
-        found += op.properties
-        found += op.properties.values()
-        for result in op.results:
-            found.append(result.type)
-        if type(op) is PickOp:
-            found.append(op.table.array.tobytes() if op.table.has_data else None)
-    return found
+_LOCATION, _PROPERTIES, _RESULTS = attrgetter("location"), attrgetter("properties"), attrgetter("results")
+_OPERANDS, _TYPE = attrgetter("_operands"), attrgetter("_type")
+"""What is behind the properties `operands` and `type`, which take several times as long."""
+
+
+_PLACES = frozenset(("groups", "addresses"))
+"""Properties of instructions and tiles that differ between batches which do the same."""
+
+
+class _Look:
+    """A body as it is now. Few steps here are Python's own, since every body is looked at behind every pass."""
+
+    def __init__(self, arguments: Sequence[SSAValue], ops: Sequence[Operation], placed: bool = False) -> None:
+        """``placed``: weights and tiles may have places. Those of weights are told apart, whichever they are; those of
+        tiles make no difference."""
+        properties = list(map(_PROPERTIES, ops))
+        operands = list(map(_OPERANDS, ops))
+        results = list(map(_RESULTS, ops))
+        values = [*arguments, *chain.from_iterable(results)]
+        numbers = {value: number for number, value in enumerate(map(id, values))}
+        read = [numbers.setdefault(value, len(numbers)) for value in map(id, chain.from_iterable(operands))]
+        kinds = tuple(map(type, ops))
+        elements: tuple[object, ...] = ()
+        if PickOp in kinds:
+            tables = [op.table for op in ops if type(op) is PickOp]
+            elements = tuple([table.array.tobytes() if table.has_data else None for table in tables])
+        if placed:
+            groups: dict[object, int] = {None: 0}
+            found = [_elements(one["groups"]) if "groups" in one else None for one in properties]
+            elements += tuple([groups.setdefault(one, len(groups)) for one in found])
+            properties = [{k: v for k, v in one.items() if k not in _PLACES} for one in properties]
+        self.held: list[object] = list(map(_TYPE, values))
+        self.held += chain.from_iterable([one.values() for one in properties])
+        self.held += map(_LOCATION, ops)
+        self.key: Hashable = (
+            len(arguments),
+            kinds,
+            tuple(read),
+            tuple(chain.from_iterable(properties)),
+            tuple(map(id, self.held)),
+            tuple(map(len, chain(properties, operands, results))),
+            elements,
+        )
+
+
+def _elements(array: Attribute) -> object:
+    assert isinstance(array, ArrayAttr)
+    return array.array.tobytes() if array.has_data else array

@@ -14,6 +14,7 @@ from ..analysis.list_schedule import CoresOfReplicas, LaneOrders, LanesToPlace, 
 from ..analysis.proxies import Level
 from ..dialects import spat
 from .batch_program import BatchProgram
+from .body_memory import TileBody
 from .program_traffic import Traffic
 from .target import Target
 from .tile_counts import array_count
@@ -59,7 +60,7 @@ def _lanes(program: BatchProgram, target: Target) -> list[LanesToPlace]:
         (-(-b.lanes // b.replicas) * (b.cost.cycles or 0) for b in program.batches if b.cost.products), default=0
     )
     for index, (batch, body) in enumerate(zip(program.batches, program.bodies, strict=True)):
-        arrays = 0 if body is None else array_count(body.content, target.array_columns)
+        arrays = array_count(body.content, target.array_columns) if isinstance(body, TileBody) else 0
         cycles = batch.cost.cycles or 0
         enough = -(-batch.lanes * cycles // max(1, busiest // 2))
         replicas = batch.replicas if arrays else max(1, min(enough, batch.lanes, target.machine.core_count))

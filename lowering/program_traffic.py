@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,8 @@ class Traffic:
             if tensor.messages:
                 found.append((tensor, np.concatenate(tensor.messages)))
             elif tensor.producer is not None and self._level is Level.SCHEDULED:
-                pairs = self._needed(tensor)
-                home = self._program.batches[tensor.producer].lane_cores[pairs[:, 0]]
-                found.append((tensor, np.stack((pairs[:, 0], home, pairs[:, 1], np.full(len(pairs), -1)), axis=1)))
+                row, core, home = self._needed[tensor]
+                found.append((tensor, np.column_stack((row, home, core, np.full(len(row), -1)))))
         return found
 
     @cached_property
@@ -52,16 +51,18 @@ class Traffic:
             if tensor.loads:
                 found.append((tensor, np.concatenate(tensor.loads)))
             elif tensor.producer is None and self._level is Level.SCHEDULED:
-                pairs = self._needed(tensor)
+                row, core, _ = self._needed[tensor]
+                pairs = np.column_stack((row, core))
                 found.append((tensor, np.column_stack((pairs, self._first_reads(tensor, pairs)))))
         return found
 
-    @property
+    @cached_property
     def is_timed(self) -> bool:
         """Whether it is known when each message is sent."""
-        return not any((table[:, 3] < 0).any() for _, table in self.messages)
+        tables = [table[:, 3] for _, table in self.messages]
+        return not tables or not bool((np.concatenate(tables) < 0).any())
 
-    @property
+    @cached_property
     def is_deferred(self) -> bool:
         """Whether it is written down who needs which rows."""
         return any(tensor.needs for tensor in self._tensors)
@@ -101,13 +102,12 @@ class Traffic:
             made.setdefault(tensor.producer, []).append(index)
         runs = [
             LaneRun(
-                batch.lane_cores,
-                batch.lane_steps,
-                batch.lane_spans,
-                batch.lane_resumes,
+                batch.scheduled,
                 batch.cost.cycles or 0,
                 batch.cost.chains,
-                tuple([(number[tensor], rows) for tensor, _, rows in batch.reads]),
+                batch.lane_reads,
+                batch.read_inputs,
+                tuple([number[tensor] for tensor, _, _ in batch.reads]),
                 tuple(made.get(index, ())),
             )
             for index, batch in enumerate(batches)
@@ -144,32 +144,53 @@ class Traffic:
 
     def byte_hops(self, machine: Machine, element_bytes: int) -> list[tuple[Tensor, int]]:
         """Of each tensor that is sent, bytes times the distance that they go."""
+        tables = [table[:, 1:3] for _, table in self.messages]
+        source, target = np.concatenate([np.zeros((0, 2), np.int64), *tables]).T
+        so_far = np.append(0, np.cumsum(machine.hops[source, target], dtype=np.int64))
+        ends = np.cumsum([0, *map(len, tables)])
+        hops = np.diff(so_far[ends]).tolist()
         return [
-            (tensor, element_bytes * tensor.row_elements * int(machine.hops[table[:, 1], table[:, 2]].sum()))
-            for tensor, table in self.messages
+            (tensor, element_bytes * tensor.row_elements * distance)
+            for (tensor, _), distance in zip(self.messages, hops, strict=True)
         ]
 
     # What is needed
 
-    def _needed(self, tensor: Tensor) -> Ints:
-        """Lines of row and core, sorted: who reads what it has not computed itself, or is said to need it.
+    @cached_property
+    def _needed(self) -> dict[Tensor, Ints]:
+        """Of each tensor, row, core, and the core that computes the row: who reads what it has not computed itself, or
+        is said to need it. Sorted by row, then by core.
 
         What several deferred communications bring comes several times.
         """
-        found = [np.unique(table[:, 0].astype(np.int64) * _CORES + table[:, 1]) for table in tensor.needs]
-        again: list[Ints] = []
-        if len(found) > 1:
-            wanted, times = np.unique(np.concatenate(found), return_counts=True)
-            again.append(np.repeat(wanted, times - 1))
-        for reader, rows in tensor.readers:
-            pairs = rows * _CORES + self._program.batches[reader].lane_cores[:, None]
-            found.append(pairs[rows != OUTSIDE])
-        pairs = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
-        row, core = np.divmod(np.sort(np.concatenate([pairs, *again])) if again else pairs, _CORES)
-        if tensor.producer is not None:
-            away = core != self._program.batches[tensor.producer].lane_cores[row]
-            row, core = row[away], core[away]
-        return np.stack((row, core), axis=1)
+        batches = self._program.batches
+        rows = [tensor.shape[0] for tensor in self._tensors]
+        first = dict(zip(self._tensors, accumulate(rows, initial=0), strict=False))
+        home = np.full(sum(rows), -1)
+        found = [np.zeros(0, np.int64)]
+        again = [np.zeros(0, np.int64)]
+        for tensor, begin in first.items():
+            if tensor.producer is not None:
+                cores = batches[tensor.producer].lane_cores
+                home[begin : begin + len(cores)] = cores
+            said = [np.unique((table[:, 0].astype(np.int64) + begin) * _CORES + table[:, 1]) for table in tensor.needs]
+            if len(said) > 1:
+                wanted, times = np.unique(np.concatenate(said), return_counts=True)
+                again.append(np.repeat(wanted, times - 1))
+            found += said
+        for batch in batches:
+            row, place, count = batch.lane_reads.flat(batch.read_inputs)
+            begins = np.array([first[tensor] for tensor, _, _ in batch.reads], np.int64)
+            found.append((row + begins[place]) * _CORES + np.repeat(batch.lane_cores, count))
+        pairs = np.sort(np.concatenate((_distinct(np.concatenate(found)), *again)))
+        row, core = np.divmod(pairs, _CORES)
+        row, core = row[away := home[row] != core], core[away]
+        ends = np.searchsorted(row, np.cumsum(rows))
+        table = np.stack((row, core, home[row]))
+        needed: dict[Tensor, Ints] = {}
+        for (tensor, begin), (low, high) in zip(first.items(), pairwise([0, *ends.tolist()]), strict=True):
+            needed[tensor] = table[:, low:high] - np.array([[begin], [0], [0]])
+        return needed
 
     def _first_reads(self, tensor: Tensor, pairs: Ints) -> Ints:
         """The step at which each core first reads each row; 0 if it never does."""
@@ -204,6 +225,12 @@ class Traffic:
 
 _CORES = 1 << 24
 """More than there are cores."""
+
+
+def _distinct(numbers: Ints) -> Ints:
+    """Each number once, ascending. `np.unique` takes longer if numbers differ."""
+    ordered = np.sort(numbers)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
 
 
 def _loaded_constants(batch: Batch) -> list[tuple[int, int, int]]:

@@ -54,7 +54,7 @@ class Surveyor:
             numbers, contributions = batch_proxies(groups.batches, groups.others, level, target, self._memory)
             numbers["host_ops"] = sum(map(is_computation, groups.onnx))
         elif groups.onnx:
-            numbers, contributions = onnx_proxies(groups.onnx)
+            numbers, contributions = onnx_proxies(groups.onnx, self._memory.constants)
         if groups.opaque:
             contributions["opaque_ops"] = opaque_names(groups.opaque)
         record = Proxies(

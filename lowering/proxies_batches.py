@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -15,8 +16,9 @@ from ..analysis.proxies import UNNAMED, Level, counts
 from ..dialects import pim, spat
 from ..dialects.spat import shape_of
 from .batch_facts import AnyBatch, BatchMemory
-from .batch_program import Batch, BatchProgram
+from .batch_program import Batch, BatchProgram, Tensor
 from .body_content import body_content
+from .constants_alike import Constants
 from .dumb_schedules import add_dumb_schedules, at_once, is_annotated
 from .op_kinds import ops_of
 from .program_traffic import Traffic
@@ -32,6 +34,7 @@ class Memory:
 
     def __init__(self) -> None:
         self.batches = BatchMemory()
+        self.constants = Constants()
         self.replica_spans: SpanMemory[tuple[SpanBatch, ...], int] = SpanMemory()
         """Of batches without cores."""
         self.spans: SpanMemory[tuple[str, bytes], Span] = SpanMemory()
@@ -88,7 +91,7 @@ class _Fields:
             for name in batch.names:
                 lanes[name] = max(lanes.get(name, 0), batch.lanes)
             if batch.cost.products:
-                slots = batch.replicas if batch.cores is None else len(batch.core_set)
+                slots = batch.replicas if batch.schedule is None else len(batch.core_set)
                 for name in batch.names:
                     width[name] = max(width.get(name, 0), slots)
         found |= {
@@ -130,11 +133,15 @@ class _Fields:
             "recomputed": "recomputed",
             **({} if self.target is None else {"work_cycles": "cycles"}),
         }
-        for name, attribute in per_lane.items():
-            part = self._part(name)
-            for batch in self.batches:
-                _add(part, batch.names[0], batch.lanes * getattr(batch.cost, attribute))
-            found[name] = sum(part.values())
+        number: dict[str, int] = {}
+        place = [number.setdefault(batch.names[0], len(number)) for batch in self.batches]
+        of_cost = attrgetter(*per_lane.values())
+        totals = np.zeros((len(number), len(per_lane)), np.int64)
+        lanes = np.array([batch.lanes for batch in self.batches], np.int64)
+        np.add.at(totals, place, lanes[:, None] * np.array([of_cost(b.cost) for b in self.batches], np.int64))
+        for name, total in zip(per_lane, totals.T.tolist(), strict=True):
+            self.parts[name] = dict(zip(number, total, strict=True))
+            found[name] = sum(total)
         if self.bytes is not None:
             found["local_copy_bytes"] = self.bytes * sum(b.lanes * b.cost.copy_elements for b in self.batches)
         names = ["product_elements"]
@@ -150,23 +157,45 @@ class _Fields:
         found["recomputed"] = None if self.level is Level.BUFFERS else sum(self._part("recomputed").values())
 
     def _repeated_batches(self) -> None:
-        """Counts what batches compute that another computes: lanes, operands, windows and body are equal.
+        """Counts what batches compute that another computes: lanes, operands, windows and body are equal. Operands are,
+        too, if such batches compute them.
 
         Copies compute nothing: a row that goes to two outputs is stored from two places.
         """
         values = self.program.values
-        alike: dict[object, list[Batch]] = {}
+        first: dict[int, Tensor] = {}
+        """What stands for a tensor that is computed again, by the identity of this."""
+
+        def same(value: SSAValue) -> int:
+            found = values.get(value) or self._constant(value)
+            return id(first.get(id(found), found))
+
+        similar: dict[object, list[tuple[Batch, tuple[SSAValue, ...]]]] = {}
+        readers: dict[object, list[Batch]] = {}
         for batch in self.batches:
-            operands = tuple([id(values.get(value) or _constant(value)) for value in batch.op.operands])
-            alike.setdefault((batch.lanes, operands, len(batch.op.results)), []).append(batch)
-        for batches in alike.values():
-            known: set[object] = set()
-            for batch in batches if len(batches) > 1 else ():
-                key = (batch.op.windows, _body(batch.op))
-                if key in known and batch.op.results:
-                    operations = batch.lanes * (batch.cost.products + batch.cost.vectors)
-                    _add(self._part("recomputed"), batch.names[0], operations)
-                known.add(key)
+            operands = tuple(batch.op.operands)
+            key = batch.lanes, len(operands), same(operands[0]) if operands else 0, len(batch.op.results)
+            alike = similar.setdefault(key, [])
+            alike.append((batch, operands))
+            # Most batches are like no other, so that there is nothing to compare.
+            for one, read in alike if len(alike) == 2 else alike[-1:] if len(alike) > 2 else ():
+                same_reads = readers.setdefault((key, tuple(map(same, read))), [])
+                other = next((other for other in same_reads if _computes_the_same(one.op, other.op)), None)
+                if other is None:
+                    same_reads.append(one)
+                    continue
+                if not one.op.results:
+                    continue
+                _add(self._part("recomputed"), one.names[0], one.lanes * (one.cost.products + one.cost.vectors))
+                for mine, its in zip(one.op.results, other.op.results, strict=True):
+                    first[id(values[mine])] = values[its]
+
+    def _constant(self, value: SSAValue) -> object:
+        """What stands for a constant when operands are compared: the first of equal content."""
+        owner = value.owner
+        if not isinstance(owner, spat.ConstantOp | pim.ConstantOp | pim.MatrixOp):
+            return value
+        return self.memory.constants.first(owner.value.data)
 
     def _add_memory(self, found: dict[str, object]) -> None:
         weights = self._part("weight_elements")
@@ -201,9 +230,8 @@ class _Fields:
 
     def _add_schedule(self, found: dict[str, object], traffic: Traffic) -> None:
         cores = np.concatenate([batch.lane_cores for batch in self.batches])
-        last = [int((batch.lane_steps + batch.lane_spans).max()) for batch in self.batches]
-        first = [int(batch.lane_steps.min()) for batch in self.batches]
-        found["step_count"] = max(last) - min(first)
+        end = max(batch.scheduled.end_step for batch in self.batches)
+        found["step_count"] = end - min(batch.scheduled.first_step for batch in self.batches)
         found["width"] = len(np.unique(cores))
         state = hashlib.blake2b(digest_size=8)
         for batch in self.batches:
@@ -279,10 +307,9 @@ class _Fields:
         return self.parts.setdefault(name, {})
 
 
-def _constant(value: SSAValue) -> object:
-    """What stands for a constant when operands are compared: its content, by reference."""
-    owner = value.owner
-    return owner.value.data if isinstance(owner, spat.ConstantOp | pim.ConstantOp | pim.MatrixOp) else value
+def _computes_the_same(one: AnyBatch, other: AnyBatch) -> bool:
+    """Of batches that read the same."""
+    return one.windows == other.windows and _body(one) == _body(other)
 
 
 def _body(op: AnyBatch) -> object:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..analysis.window import OUTSIDE
 from ..dialects import pim
 from ..dialects.pim import IssueOp, shape_of
 from ..dialects.spat import WindowAttr
-from .batch_program import Batch, BatchProgram
+from .batch_program import Batch, BatchProgram, Tensor
 from .target import Target
 
 Ints = NDArray[np.int64]
@@ -22,11 +23,13 @@ Ints = NDArray[np.int64]
 
 def buffer_elements(program: BatchProgram, target: Target) -> int:
     """Elements of the tiles of all bodies and of one row of each distributed tensor, with what surrounds them."""
-    bodies = [(batch.op, program.body_ops[batch.op]) for batch in program.batches]
-    tiles = sum(_tile_elements(ops, target) for _, ops in bodies)
-    if any(isinstance(op, pim.CoreBatchOp) and op.outs for op, _ in bodies):
+    tiles = 0
+    for batch in program.batches:
+        tiles += batch.body.once(("tiles", target), partial(_tile_elements, program.body_ops[batch.op], target))
+    batches = [batch.op for batch in program.batches if isinstance(batch.op, pim.CoreBatchOp)]
+    if any(op.outs for op in batches):
         return tiles + sum(_slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp))
-    return tiles + _row_elements([op for op, _ in bodies if isinstance(op, pim.CoreBatchOp)], program.others)
+    return tiles + _row_elements(batches, program.others)
 
 
 def _tile_elements(ops: Sequence[Operation], target: Target) -> int:
@@ -112,7 +115,8 @@ def live_bytes_max(program: BatchProgram, target: Target) -> int:
     counts = [batch.lanes for batch in batches]
     first = np.concatenate([batch.lane_steps for batch in batches])
     last = np.concatenate([batch.last_steps for batch in batches])
-    frame = np.repeat([_frame_elements(program.body_ops[batch.op]) for batch in batches], counts)
+    frames = [batch.body.once("frame", partial(_frame_elements, program.body_ops[batch.op])) for batch in batches]
+    frame = np.repeat(frames, counts)
     lanes = np.column_stack((np.concatenate([batch.lane_cores for batch in batches]), first, last, frame))
     return target.element_bytes * _most_at_once(np.concatenate([_rows(program), _held(program), lanes]))
 
@@ -136,14 +140,10 @@ def _rows(program: BatchProgram) -> Ints:
         for table in tensor.messages:
             arrivals.append(np.stack((table[:, 0] + first_row, table[:, 2], table[:, 3])))
             uses.append(np.stack((table[:, 0] + first_row, table[:, 1], table[:, 3])))
-        for reader, read in tensor.readers:
-            batch = program.batches[reader]
-            inside = read != OUTSIDE
-            of_lane = (batch.lane_cores, batch.last_steps)
-            core, last = (np.broadcast_to(column[:, None], read.shape)[inside] for column in of_lane)
-            uses.append(np.stack((read[inside] + first_row, core, last)))
         sizes.append(np.full(rows, slot))
         first_row += rows
+    firsts = accumulate((tensor.shape[0] for tensor in slots), initial=0)
+    uses += _reads(program, dict(zip(slots, firsts, strict=False)))
     none = np.zeros((3, 0), np.int64)
     place, first = _extremes(np.concatenate([none, *arrivals], axis=1), largest=False)
     used, last_use = _extremes(np.concatenate([none, *uses], axis=1), largest=True)
@@ -153,6 +153,21 @@ def _rows(program: BatchProgram) -> Ints:
     np.maximum.at(last, position[known], last_use[known])
     row, core = np.divmod(place, _CORES)
     return np.stack((core, first, last, np.concatenate([np.zeros(0, np.int64), *sizes])[row]), axis=1)
+
+
+def _reads(program: BatchProgram, first_row: Mapping[Tensor, int]) -> list[Ints]:
+    """Of each batch, row, core and last step of what its lanes read of tensors, whose rows are numbered from
+    ``first_row`` on."""
+    found: list[Ints] = []
+    for batch in program.batches:
+        inputs = [(place, tensor) for place, (tensor, _, _) in zip(batch.read_inputs, batch.reads, strict=True)]
+        known = [(place, first_row[tensor]) for place, tensor in inputs if tensor in first_row]
+        row, which, count = batch.lane_reads.flat(tuple([place for place, _ in known]))
+        begin = np.array([first for _, first in known], np.int64)
+        found.append(
+            np.stack((row + begin[which], np.repeat(batch.lane_cores, count), np.repeat(batch.last_steps, count)))
+        )
+    return found
 
 
 def _extremes(events: Ints, largest: bool) -> tuple[Ints, Ints]:

@@ -12,6 +12,7 @@ from ..analysis.proxies import UNNAMED, counts
 from ..dialects import onnx
 from ..dialects.location import node_name
 from ..dialects.onnx_base import OnnxOp, shape_of
+from .constants_alike import Constants
 
 RENAMES = (
     onnx.ConstantOp,
@@ -46,7 +47,7 @@ MINIMUM_PASSES = 3
 """Of a minimum of two, since the instruction set has none."""
 
 
-def onnx_proxies(ops: Sequence[OnnxOp]) -> tuple[dict[str, object], dict[str, dict[str, int]]]:
+def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str, object], dict[str, dict[str, int]]]:
     """The fields that an ONNX network has, and by field what each node adds to it."""
     depth: dict[SSAValue, int] = {}
     known: dict[object, int] = {}
@@ -57,7 +58,7 @@ def onnx_proxies(ops: Sequence[OnnxOp]) -> tuple[dict[str, object], dict[str, di
     instances = steps = 0
     for op in ops:
         if isinstance(op, onnx.ConstantOp):
-            numbers[op.output] = id(op.value.data)
+            numbers[op.output] = id(constants.first(op.value.data))
             continue
         key = (op.name, tuple(numbers.get(o, o) for o in op.operands), frozenset(op.properties.items()))
         repeated = key in known

@@ -6,9 +6,10 @@ kept under a digest of everything that it follows from (:class:`SpanMemory`).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Hashable, Sequence
-from itertools import accumulate
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import accumulate, compress
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..analysis.critical_path import PLACES, Boundaries, Events, LaneTimes, Pieces, Span, core_span, cut_lanes
 from ..analysis.machine import Machine
-from ..analysis.window import OUTSIDE
+from .batch_facts import LaneReads, LaneSchedule, arrays_digest
 from .event_order import Phase, event_key
 from .instruction_chains import CycleChains, boundaries
 
@@ -28,17 +29,15 @@ _NOTHING = np.zeros(0, np.int64)
 class LaneRun(NamedTuple):
     """The lanes of one batch."""
 
-    cores: Ints
-    steps: Ints
-    spans: Ints
-    """Steps that each lane extends over."""
-    resumes: Ints
-    """`[n, 3]` lane, cycles that are done, and steps since its first, where it goes on after an interruption."""
+    schedule: LaneSchedule
     cycles: int
     chains: CycleChains
     """What they are spent on: messages go between two instructions."""
-    reads: tuple[tuple[int, Ints], ...]
-    """Tensors by number, with the rows that each lane reads, `[lanes, rows]`; OUTSIDE for a row of zeros."""
+    reads: LaneReads
+    inputs: tuple[int, ...]
+    """Of the inputs, those that are tensors."""
+    tensors: tuple[int, ...]
+    """Of these, which tensor each is."""
     makes: tuple[int, ...]
     """The tensors whose rows the lanes compute, one of each a lane."""
 
@@ -76,16 +75,17 @@ class ScheduledLanes(NamedTuple):
 
     def digest(self) -> bytes:
         """A hash of everything that the span follows from."""
-        facts: list[object] = [self.rows, self.computed]
-        tables: list[Ints] = []
+        state = blake2b(repr((self.rows, self.computed)).encode(), digest_size=32)
         for run in self.runs:
-            facts.append((run.cycles, run.chains, run.makes, [tensor for tensor, _ in run.reads]))
-            tables += (run.cores, run.steps, run.spans, run.resumes, *(rows for _, rows in run.reads))
-        return _digest(facts, tables)
+            state.update(repr((run.cycles, run.tensors, run.makes)).encode())
+            state.update(run.schedule.digest + _chains_digest(run.chains) + run.reads.digest(run.inputs))
+        return state.digest()
 
     def digest_with(self, moves: Moves, machine: Machine, digest: bytes) -> bytes:
         """A hash of everything that the makespan follows from, with ``digest`` for the lanes."""
-        return _digest([digest, machine.digest()], [moves.loads, moves.messages])
+        return blake2b(
+            digest + machine.digest().encode() + arrays_digest((moves.loads, moves.messages)), digest_size=32
+        ).digest()
 
     @property
     def first_row(self) -> list[int]:
@@ -94,37 +94,36 @@ class ScheduledLanes(NamedTuple):
 
     def _lane_events(self, interrupts: Ints, loaded: bool) -> list[Events]:
         """Lanes, cut where messages come between their instructions. ``loaded``: inputs have to come, too."""
-        first_row = self.first_row
-        lanes = [len(run.cores) for run in self.runs]
-        core = np.concatenate([run.cores for run in self.runs])
-        step = np.concatenate([run.steps for run in self.runs])
-        span = np.concatenate([run.spans for run in self.runs])
-        cycles = np.repeat([run.cycles for run in self.runs], lanes)
+        runs = self.runs
+        first_row = np.array(self.first_row, np.int64)
+        lanes = np.array([len(run.schedule.cores) for run in runs], np.int64)
+        core = np.concatenate([run.schedule.cores for run in runs])
+        step = np.concatenate([run.schedule.steps for run in runs])
+        span = np.concatenate([run.schedule.spans for run in runs])
+        cycles = np.repeat([run.cycles for run in runs], lanes)
         first_lane = np.cumsum(lanes) - lanes
-        resumes = np.concatenate(
-            [run.resumes + np.array([first, 0, 0]) for run, first in zip(self.runs, first_lane, strict=True)]
-        )
-        makes = np.concatenate(
-            [
-                np.arange(n) + first_row[run.makes[0]] if run.makes else np.full(n, -1)
-                for n, run in zip(lanes, self.runs, strict=True)
-            ]
-        )
+        resumes = np.concatenate([run.schedule.resumes for run in runs])
+        resumes[:, 0] += np.repeat(first_lane, [len(run.schedule.resumes) for run in runs])
+        first_made = np.array([first_row[run.makes[0]] if run.makes else -1 for run in runs], np.int64)
+        number = np.arange(len(core)) - np.repeat(first_lane, lanes)
+        made = np.repeat(first_made, lanes)
+        makes = np.where(made < 0, -1, made + number)
         needs: list[Ints] = []
         counts: list[Ints] = []
-        for n, run in zip(lanes, self.runs, strict=True):
-            read = [
-                np.where(rows == OUTSIDE, -1, rows + first_row[tensor])
-                for tensor, rows in run.reads
-                if self.computed[tensor] or loaded
-            ]
-            joined = np.concatenate(read, axis=1) if read else np.zeros((n, 0), np.int64)
-            inside = joined >= 0
-            needs.append(joined[inside])
-            counts.append(inside.sum(axis=1))
-        ends = [boundaries(run.chains) if len(interrupts) else _NOTHING for run in self.runs]
+        for run in runs:
+            come = [loaded or self.computed[tensor] for tensor in run.tensors]
+            read, place, count = run.reads.flat(tuple(compress(run.inputs, come)))
+            needs.append(read + first_row[list(compress(run.tensors, come))][place])
+            counts.append(count)
+        ends: dict[int, Ints] = {}
+        if len(interrupts):
+            # Batches share the costs of equal bodies.
+            for run in runs:
+                if id(run.chains) not in ends:
+                    ends[id(run.chains)] = boundaries(run.chains)
         body = np.repeat(np.arange(len(lanes)), lanes)
-        pieces = cut_lanes(LaneTimes(core, step, span, cycles, resumes), interrupts, Boundaries.of(body, ends))
+        cuts = Boundaries.of(body, [ends.get(id(run.chains), _NOTHING) for run in runs])
+        pieces = cut_lanes(LaneTimes(core, step, span, cycles, resumes), interrupts, cuts)
         lane = pieces.lane
         whole = Events(
             event_key(pieces.start, Phase.COMPUTE),
@@ -145,8 +144,8 @@ class ScheduledLanes(NamedTuple):
         last = np.flatnonzero(pieces.is_last)
         begin = 0
         for run in self.runs:
-            mine = last[begin : begin + len(run.cores)]
-            begin += len(run.cores)
+            mine = last[begin : begin + len(run.schedule.cores)]
+            begin += len(run.schedule.cores)
             for tensor in run.makes[1:]:
                 none, ones = np.zeros(len(mine), np.int64), np.ones(len(mine), np.int64)
                 row = np.arange(len(mine)) + self.first_row[tensor]
@@ -155,12 +154,9 @@ class ScheduledLanes(NamedTuple):
         return found
 
 
-def _digest(facts: Sequence[object], tables: Sequence[Ints]) -> bytes:
-    state = hashlib.blake2b(digest_size=32)
-    state.update(repr((facts, [(table.dtype.str, table.shape) for table in tables])).encode())
-    for table in tables:
-        state.update(table.tobytes())
-    return state.digest()
+@lru_cache(4096)
+def _chains_digest(chains: CycleChains) -> bytes:
+    return blake2b(repr(chains).encode(), digest_size=32).digest()
 
 
 def _move_events(moves: Moves, machine: Machine) -> list[Events]:

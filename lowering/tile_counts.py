@@ -90,8 +90,7 @@ def repeatable_constants(content: BodyContent) -> tuple[tuple[int, tuple[int, ..
 def unpacked_products(content: BodyContent, array_rows: int, array_columns: int) -> Amounts:
     """Products of which an array could do two at a time, those of neighbouring columns.
 
-    That takes twice the rows and twice the columns of the matrix, at most. Not where columns are read with gaps, as a
-    dilated convolution does.
+    That takes twice the rows and twice the columns of the matrix, at most. See :func:`reads_with_gaps`.
     """
     shapes = _shapes(content)
     found: list[tuple[int, int]] = []
@@ -100,7 +99,7 @@ def unpacked_products(content: BodyContent, array_rows: int, array_columns: int)
             columns, length = shapes[op.operands[0]]
             if columns > 1 and 2 * length <= array_rows and 2 * op.shapes[0][1] <= array_columns:
                 found.append((position, columns))
-    return () if found and _reads_with_gaps(content) else tuple(found)
+    return tuple(found)
 
 
 @lru_cache(KEPT)
@@ -144,7 +143,10 @@ def _adjoin(views: dict[int, tuple[int, int, int, int]], shapes: list[Shape], fi
     return views[second] == (source, row, start + shapes[first][1], step)
 
 
-def _reads_with_gaps(content: BodyContent) -> bool:
+@lru_cache(KEPT)
+def reads_with_gaps(content: BodyContent) -> bool:
+    """Whether columns of a row are read with gaps between them, as a dilated convolution does. Its products are of one
+    window each. A part of it may read one position of the kernel alone, without gaps."""
     runs: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for _, (source, row, start, _), length in _accesses(content):
         if source < content.inputs:

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from hashlib import blake2b
 
 import numpy as np
 
 from ..analysis.critical_path import SpanBatch
 from ..analysis.machine import Machine
-from ..analysis.proxies import counts
+from ..analysis.proxies import UNNAMED, counts
 from ..analysis.yardsticks import deal_cores
 from ..dialects import pim, spat
-from .batch_program import BatchProgram, by_node
-from .body_costs import Amounts
+from .batch_program import BatchProgram
+from .body_costs import Amounts, by_node
+from .body_memory import TileBody
 from .proxies_memory import buffer_elements, live_bytes_max, overwritten
 from .target import Target
-from .tile_counts import element_passes, needless_ops, repeatable_constants, unpacked_products
+from .tile_counts import element_passes, needless_ops, reads_with_gaps, repeatable_constants, unpacked_products
 
 Parts = dict[str, dict[str, int]]
+
+Constants = tuple[tuple[int, tuple[int, ...]], ...]
 
 
 def add_yardsticks(program: BatchProgram, found: dict[str, object], parts: Parts) -> None:
     """Adds the fields to ``found``, and by field what each node adds to it to ``parts``."""
     target = program.target
     held = [batch for batch in program.batches if batch.cost.products]
-    found["product_slots"] = sum(b.replicas if b.cores is None else len(b.core_set) for b in held)
+    found["product_slots"] = sum(b.replicas if b.schedule is None else len(b.core_set) for b in held)
     if target is not None:
         found["cores"] = target.machine.core_count
-    on_tiles = all(body is not None for body in program.bodies)
+    on_tiles = all(isinstance(body, TileBody) for body in program.bodies)
     if on_tiles and not program.scheduled:
         _add_counts(program, found, parts)
     elif not on_tiles and target is not None:
@@ -55,12 +59,10 @@ def dealt_batches(program: BatchProgram, batches: Sequence[SpanBatch], machine: 
 def order_digest(program: BatchProgram) -> str:
     """Stands for the places of all lanes in the order of the chip, counted from the first."""
     state = blake2b(digest_size=8)
-    first = min(int(batch.lane_steps.min()) for batch in program.batches)
+    first = min(batch.scheduled.first_step for batch in program.batches)
     for batch in program.batches:
         state.update(f"{'+'.join(batch.names)} ".encode())
-        state.update(
-            np.concatenate((batch.lane_steps - first, batch.lane_spans, batch.lane_resumes.reshape(-1))).tobytes()
-        )
+        state.update(batch.scheduled.order_from(first))
     return state.hexdigest()
 
 
@@ -68,31 +70,49 @@ def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -
     """Counts of tile ops by node."""
     machine = None if program.target is None else program.target.machine
     columns = None if program.target is None else program.target.array_columns
+    size = None if machine is None or columns is None else (machine.array_rows, columns)
     totals = {name: Counter[str]() for name in ("element_passes_of_node", "needless_ops", "unpacked_products")}
-    partial: dict[int, tuple[bool, ...]] = {}
+    dilated: set[str] = set()
+    of_slices: dict[int, tuple[bool, ...]] = {}
     for index, (batch, body) in enumerate(zip(program.batches, program.bodies, strict=True)):
-        assert body is not None
+        assert isinstance(body, TileBody)
         assert isinstance(batch.op, spat.BatchOp)
-        content = body.content
         inputs = [program.values.get(value) for value in batch.op.inputs]
-        sums = tuple([t is not None and t.producer is not None and partial[t.producer][t.result] for t in inputs])
-        passes, partial[index] = element_passes(content, sums)
-        rows = None if machine is None else machine.array_rows
-        amounts: dict[str, Amounts] = {
-            "element_passes_of_node": passes,
-            "needless_ops": needless_ops(content, rows) + _repeated_columns(batch.op, repeatable_constants(content)),
-        }
-        if rows is not None and columns is not None:
-            amounts["unpacked_products"] = unpacked_products(content, rows, columns)
-        for name, mine in amounts.items():
-            for node, number in by_node(body.names, mine).items():
+        sums = tuple([t is not None and t.producer is not None and of_slices[t.producer][t.result] for t in inputs])
+        counted = body.once(("counts", size, sums), partial(_counts_of, body, size, sums))
+        amounts, of_slices[index], candidates, has_gaps = counted
+        repeated = by_node(body.names, _repeated_columns(batch.op, candidates)) if candidates else {}
+        if has_gaps:
+            dilated.update(node for node in batch.by_node["product_elements"] if node != UNNAMED)
+        for name, mine in (*amounts.items(), ("needless_ops", repeated)):
+            for node, number in mine.items():
                 totals[name][node] += batch.lanes * number
+    for node in dilated:
+        del totals["unpacked_products"][node]  # of a counter: also if it is not there
     parts |= {name: dict(total) for name, total in totals.items()}
     passes = parts["element_passes"] = parts["element_passes_of_node"]
     found |= {"element_passes_of_node": counts(passes), "element_passes": sum(passes.values())}
     found["needless_ops"] = sum(totals["needless_ops"].values())
     if machine is not None:
         found["unpacked_products"] = sum(totals["unpacked_products"].values())
+
+
+def _counts_of(
+    body: TileBody, size: tuple[int, int] | None, sums: tuple[bool, ...]
+) -> tuple[dict[str, dict[str, int]], tuple[bool, ...], Constants, bool]:
+    """Counts of a body by node, for arrays of this size; of each result, whether it is a sum of slices; constants of
+    which one column may do; and whether it reads with gaps."""
+    content = body.content
+    passes, results = element_passes(content, sums)
+    amounts: dict[str, Amounts] = {
+        "element_passes_of_node": passes,
+        "needless_ops": needless_ops(content, None if size is None else size[0]),
+    }
+    has_gaps = reads_with_gaps(content)
+    if size is not None and not has_gaps:
+        amounts["unpacked_products"] = unpacked_products(content, *size)
+    found = {name: by_node(body.names, mine) for name, mine in amounts.items()}
+    return found, results, repeatable_constants(content), has_gaps
 
 
 def _repeated_columns(batch: spat.BatchOp, candidates: Sequence[tuple[int, tuple[int, ...]]]) -> Amounts:
@@ -117,6 +137,9 @@ def _add_memory(program: BatchProgram, target: Target, found: dict[str, object])
     size = target.element_bytes
     found["buffer_bytes"] = size * buffer_elements(program, target)
     if not any(isinstance(batch.op, pim.CoreBatchOp) and batch.op.outs for batch in program.batches):
-        saved = [(batch.lanes, *overwritten(program.body_ops[batch.op])) for batch in program.batches]
+        saved: list[tuple[int, int, int]] = []
+        for batch in program.batches:
+            ops = program.body_ops[batch.op]
+            saved.append((batch.lanes, *batch.body.once("overwritten", partial(overwritten, ops))))
         found["overwritten"] = sum(lanes * values for lanes, values, _ in saved)
         found["overwritten_bytes"] = size * sum(lanes * elements for lanes, _, elements in saved)

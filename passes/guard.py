@@ -5,6 +5,7 @@ A pass declares a `contract`; one that declares nothing may make nothing worse. 
 
 from __future__ import annotations
 
+import gc
 import json
 import resource
 import sys
@@ -122,6 +123,10 @@ class Guard(PassInstrumentation):
     """Of the modules of one pipeline, which have much in common."""
     _begin: float = field(default=0.0, init=False)
 
+    def load(self) -> None:
+        """Loads what surveys need before there is something to look at, as passes are."""
+        _surveyor()
+
     def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
         self._override = self._last = self._survey = None
 
@@ -190,12 +195,7 @@ class Guard(PassInstrumentation):
         """The proxies of a module, or why there are none: what cannot be computed is no permission."""
         if is_opaque(module):
             return opaque_survey(module)
-        if self._survey is None:
-            # Only now: a tool that works on other dialects need not load numpy.
-            from ..lowering.proxies import Surveyor
-
-            self._survey = Surveyor().survey
-        survey = self._survey
+        survey = self._survey = self._survey or _surveyor()
         return _attempt(lambda: survey(module))
 
     def _current(self) -> Mode:
@@ -234,14 +234,30 @@ class GuardedPipeline:
         return guard.examined
 
 
+def _surveyor() -> Callable[[ModuleOp], Survey]:
+    """Looks at the modules of a pipeline. Loaded late: a tool that works on other dialects need not load numpy."""
+    from ..lowering.proxies import Surveyor
+
+    return Surveyor().survey
+
+
 def _attempt(look: Callable[[], Survey]) -> Survey | str:
-    """What ``look`` finds, or why it finds nothing."""
+    """What ``look`` finds, or why it finds nothing.
+
+    Meanwhile there is no collection of garbage: what a look makes is gone when it ends, but is much while it lasts, and
+    a collection goes through all that the compiler holds.
+    """
+    collects = gc.isenabled()
+    gc.disable()
     try:
         return look()
     except TileError as error:
         return f"{error.where}: {error.what}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _examine(

@@ -110,6 +110,37 @@ def concat_same(g: Graph) -> str:
     return g.conv(g.add("Concat", x, x, "x", axis=1), 12, 5, 3)
 
 
+def concat_twice(g: Graph) -> str:
+    """Everything is done to both halves: once is enough."""
+    x = g.add("Concat", "x", "x", axis=1)
+    x = g.add("Add", g.add("Relu", x), x)
+    x = g.add("MaxPool", g.add("Concat", x, x, axis=1), kernel_shape=[2, 2])
+    return g.conv(x, 16, 4, 3)
+
+
+def concat_of_relu(g: Graph) -> str:
+    """The second activation computes for one part what the first one has."""
+    x = g.add("Concat", "x", g.add("Relu", "x"), axis=1)
+    return g.add("Relu", x)
+
+
+def same_twice(g: Graph) -> str:
+    """Two nodes with equal constants and weights of their own."""
+    clips = [g.add("Clip", "x", g.constant(np.float32(0)), g.constant(np.float32(6))) for _ in range(2)]
+    weights, bias = np.ones((3, 4, 1, 1), np.float32), np.ones(3, np.float32)
+    convs = [g.add("Conv", clip, g.constant(weights), g.constant(bias)) for clip in clips]
+    return g.add("Sub", g.add("Add", *convs), g.conv("x", 4, 3))
+
+
+def largest_of_three(g: Graph) -> str:
+    x = g.conv("x", 4, 6)
+    return g.add("Max", g.constant(np.float32(0.1)), x, g.conv("x", 4, 6, 1), x)
+
+
+def least_of_one(g: Graph) -> str:
+    return g.add("Add", "x", g.add("Min", g.add("Relu", "x")))
+
+
 def concat_flatten_gemm(g: Graph) -> str:
     x = g.add("Concat", g.conv("x", 4, 6), g.conv("x", 4, 2, 1), axis=1)
     x = g.add("Flatten", x)
@@ -288,6 +319,16 @@ MODELS: dict[str, tuple[Build, tuple[int, ...]]] = {
     "max pool, asymmetric pads": (pool("MaxPool", 3, pads=[2, 0, 1, 2]), WIDE),
     "max pool, dilated": (pool("MaxPool", 2, dilations=[2, 3]), WIDE),
     "max pool, stride over kernel": (pool("MaxPool", 2, strides=[3, 3]), WIDE),
+    "max pool, columns unread": (pool("MaxPool", 3, strides=[2, 2]), (1, 4, 4, 4)),
+    "max pool, stride far over kernel": (pool("MaxPool", 2, strides=[4, 4]), (1, 4, 9, 17)),
+    "max pool, stride far over kernel, pads": (pool("MaxPool", 2, strides=[4, 4], pads=[1, 1, 1, 1]), (1, 4, 9, 17)),
+    "average pool, columns unread": (pool("AveragePool", 3, strides=[4, 2], pads=[0, 1, 0, 0]), (1, 4, 5, 5)),
+    "average pool, stride far over kernel": (pool("AveragePool", 2, strides=[2, 5]), (1, 4, 6, 18)),
+    "average pool of one": (pool("AveragePool", 1, strides=[2, 3]), (1, 1, 7, 7)),
+    "dilation of one column": (
+        lambda g: g.add("Conv", "x", g.weight(4, 3, 2, 1), dilations=[1, 2], pads=[1, 1, 1, 2]),
+        (1, 3, 11, 1),
+    ),
     "max pool, one pixel": (pool("MaxPool", 1), (1, 4, 1, 1)),
     "average pool": (pool("AveragePool", 2, strides=[2, 2]), IMAGE),
     "average pool, pads": (pool("AveragePool", 3, pads=[1, 1, 1, 1]), WIDE),
@@ -314,6 +355,11 @@ MODELS: dict[str, tuple[Build, tuple[int, ...]]] = {
     "concat, normalization": (concat_lrn, IMAGE),
     "concat, depthwise": (concat_depthwise, IMAGE),
     "concat of the same": (concat_same, IMAGE),
+    "concat of the same, twice": (concat_twice, IMAGE),
+    "concat of an activation": (concat_of_relu, IMAGE),
+    "the same twice": (same_twice, IMAGE),
+    "largest of three": (largest_of_three, IMAGE),
+    "least of one": (least_of_one, IMAGE),
     "concat, flatten": (concat_flatten_gemm, IMAGE),
     "concat as output": (concat_output, IMAGE),
     "two outputs": (two_outputs, IMAGE),

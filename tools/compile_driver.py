@@ -43,6 +43,8 @@ class CompileDriver:
         self.timer = Timer()
         self.statistics = PassStatistics()
         self.guard = make_guard(options.guard, options.guard_report)
+        if self.guard is not None:
+            self.guard.load()
         self.line = ProgressLine(sys.stderr, shown=not (options.quiet or options.verbose))
 
     def run(self) -> int:

@@ -11,7 +11,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ...analysis.machine import Machine, Precision
 from ...dialects.location import node_name
+from ...dialects.spat import ComputeBatchOp, ConstantOp, ViewOp, YieldOp
+from ...dialects.tile import ArrayAttr
 from ...support.diagnostics import TileError
+from ..body_content import body_content
 from .batch_builder import BatchBuilder
 from .feature import Feature, Segment
 from .product import Product
@@ -50,6 +53,8 @@ class LoweringContext:
     constants: dict[SSAValue, NDArray[np.float32]] = field(default_factory=dict[SSAValue, NDArray[np.float32]])
     ops: list[Operation] = field(default_factory=list[Operation])
     demands: list[LayerDemand] = field(default_factory=list[LayerDemand])
+    _emitted: dict[object, list[ComputeBatchOp]] = field(default_factory=dict[object, list[ComputeBatchOp]])
+    """What may be emitted again, by lanes, inputs and windows."""
 
     def feature(self, value: SSAValue) -> Feature:
         """The feature of an operand that has to be computed by the network."""
@@ -65,8 +70,20 @@ class LoweringContext:
         return LayerMapping(1, first.windows, minimum_row_parts(first))
 
     def emit(self, builder: BatchBuilder, *values: SSAValue) -> Sequence[SSAValue]:
-        """Finishes a batch; its results."""
+        """Finishes a batch; its results.
+
+        What has been computed already is not computed again: where an op reads a tensor twice, as it does in the
+        concatenation of a tensor with itself, or ops compute the same. Not so with products, whose demands are counted,
+        and with copies: two outputs are not stored from one place.
+        """
         ops, batch = builder.finish(*values)
+        if not batch.vmm_ops and not all(isinstance(op, ViewOp | YieldOp) for op in batch.block.ops):
+            alike = self._emitted.setdefault((batch.lane_count, tuple(batch.inputs), batch.windows), [])
+            for other in alike:
+                if _is_equal(batch, other):
+                    batch.erase()
+                    return other.outs
+            alike.append(batch)
         self.ops += ops
         return batch.outs
 
@@ -74,6 +91,15 @@ class LoweringContext:
         """Finishes a batch with one result that holds the channels of ``like``."""
         (result,) = self.emit(builder, value)
         return Segment(result, like.channels)
+
+
+def _is_equal(one: ComputeBatchOp, other: ComputeBatchOp) -> bool:
+    """Whether two batches that read the same compute the same."""
+    return body_content(one) == body_content(other) and _constants(one) == _constants(other)
+
+
+def _constants(batch: ComputeBatchOp) -> list[ArrayAttr]:
+    return [value.owner.value for value in batch.weights if isinstance(value.owner, ConstantOp)]
 
 
 def minimum_row_parts(product: Product) -> int:

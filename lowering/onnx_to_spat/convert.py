@@ -276,6 +276,24 @@ def _binary(function: ew.Binary, exchanged: ew.Binary | None = None) -> Lower:
     return lower
 
 
+def _variadic(function: ew.Binary) -> Lower:
+    """Of one operand after the other, in whatever order: those of the result's shape first, constants last."""
+
+    def lower(context: LoweringContext, op: onnx.MaxOp | onnx.MinOp) -> Feature:
+        shape = shape_of(op.result)
+        first, *others = sorted(op.data, key=lambda one: (one in context.constants, shape_of(one) != shape))
+        found = _feature(context, op, first)
+        for other in others:
+            constant = context.constants.get(other)
+            if constant is None:
+                found = ew.combine_features(context, op, found, context.features[other], function)
+            else:
+                found = ew.combine_constant(context, op, found, constant, function)
+        return found
+
+    return lower
+
+
 def _clip(op: onnx.ClipOp) -> ew.Unary:
     low, high = op.minimum, op.maximum
     return ew.clip(None if low is None else low.value.data, None if high is None else high.value.data)
@@ -372,10 +390,12 @@ def _kernel(op: Operation, window: onnx.Window, result: SSAValue) -> Kernel:
     if len(window.kernel) != 2:
         raise refuse(op, f"a window of {len(window.kernel)} dimensions", "two spatial dimensions are supported")
     _, _, rows, columns = shape_of(result)
+    # One row or column has no distance from another.
+    dilations = [dilation if size > 1 else 1 for size, dilation in zip(window.kernel, window.dilations, strict=True)]
     return Kernel(
         (window.kernel[0], window.kernel[1]),
         (window.strides[0], window.strides[1]),
-        (window.dilations[0], window.dilations[1]),
+        (dilations[0], dilations[1]),
         window.pads_begin[0],
         window.pads_begin[1],
         (rows, columns),
@@ -402,8 +422,8 @@ LOWERINGS: dict[str, Lower] = {
     "onnx.Add": _binary(ew.add),
     "onnx.Sub": _binary(ew.subtract, ew.subtract_from),
     "onnx.Mul": _binary(ew.multiply),
-    "onnx.Max": _binary(ew.maximum),
-    "onnx.Min": _binary(ew.minimum),
+    "onnx.Max": _variadic(ew.maximum),
+    "onnx.Min": _variadic(ew.minimum),
     "onnx.Softmax": lambda context, op: softmax(context, op, _feature(context, op, op.x)),
     "onnx.LRN": lambda context, op: local_response(context, op, _spatial(context, op, op.x)),
     "onnx.Reshape": _reshape,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
@@ -26,13 +28,8 @@ def max_pool(context: LoweringContext, op: onnx.MaxPoolOp, feature: Feature, ker
     for segment in feature.segments:
         builder = BatchBuilder(feature.images * kernel.output[0], op)
         rows = builder.input(segment.value, kernel.row_window(feature, edge="clamp"))
-        tile = _combine_rows(builder, "max", rows, kernel.size[0], feature.columns, segment.width)
-        if kernel.pad_left or right:
-            tile = builder.apply(PadOp(tile, left=kernel.pad_left, right=right))
-        views = _columns(builder, tile, kernel, segment.width)
-        result = views[0]
-        for view in views[1:]:
-            result = builder.apply(VMaxOp(result, view))
+        columns = feature.columns, min(feature.columns, kernel.reach - kernel.pad_left)
+        result = _pool(builder, "max", rows, kernel, columns, segment.width, (kernel.pad_left, right))
         segments.append(context.emit_segment(builder, result, segment))
     return Feature.of(segments, feature.images, *kernel.output)
 
@@ -51,12 +48,9 @@ def average_pool(
     for segment in feature.segments:
         builder = BatchBuilder(feature.images * kernel.output[0], op)
         rows = builder.input(segment.value, kernel.row_window(feature))
-        tile = _combine_rows(builder, "add", rows, kernel.size[0], columns, segment.width)
-        views = _columns(builder, tile, kernel, segment.width)
-        total = views[0]
-        for view in views[1:]:
-            total = builder.apply(VAddOp(total, view))
-        total = builder.apply(VMulOp(total, position_constant(builder, scale, feature.images, segment.width)))
+        total = _pool(builder, "add", rows, kernel, (columns, min(columns, kernel.reach)), segment.width)
+        if (scale != 1).any():
+            total = builder.apply(VMulOp(total, position_constant(builder, scale, feature.images, segment.width)))
         segments.append(context.emit_segment(builder, total, segment))
     return Feature.of(segments, feature.images, *kernel.output)
 
@@ -68,7 +62,7 @@ def global_pool(context: LoweringContext, op: Operation, feature: Feature, kind:
     for segment in feature.segments:
         builder = BatchBuilder(feature.images, op)
         rows = builder.input(segment.value, whole)
-        tile = _combine_rows(builder, kind, rows, feature.height, feature.columns, segment.width)
+        tile = _combine_rows(builder, kind, rows, feature.height, (feature.columns, feature.columns), segment.width)
         if feature.columns > 1:
             tile = builder.apply(ReduceColumnsOp(kind, tile))
         if kind == "add" and feature.height * feature.columns > 1:
@@ -109,12 +103,45 @@ def window_counts(feature: Feature, kernel: Kernel, pads_end: tuple[int, int], i
     return per_axis[0][:, None] * per_axis[1]
 
 
-def _combine_rows(
-    builder: BatchBuilder, kind: str, rows: SSAValue, count: int, columns: int, channels: int
+def _pool(
+    builder: BatchBuilder,
+    kind: str,
+    rows: SSAValue,
+    kernel: Kernel,
+    columns: tuple[int, int],
+    channels: int,
+    pads: tuple[int, int] = (0, 0),
 ) -> SSAValue:
-    if count > 1:
+    """What the windows hold together: first the rows of each column, then columns. Of ``columns``, there are so many,
+    and the first so many are read; ``pads`` are added to those beside them."""
+    down, across = kernel.size
+    _, read = columns
+    if read <= across * kernel.output[1]:
+        tiles = [_combine_rows(builder, kind, rows, down, columns, channels)]
+    else:
+        # Columns between the windows would be combined in vain.
+        tiles = [builder.view(rows, row, 0, channels, read, channels) for row in range(down)]
+    if any(pads):
+        tiles = [builder.apply(PadOp(tile, left=pads[0], right=pads[1])) for tile in tiles]
+    return _combined(builder, kind, [view for tile in tiles for view in _columns(builder, tile, kernel, channels)])
+
+
+def _combined(builder: BatchBuilder, kind: str, tiles: Sequence[SSAValue]) -> SSAValue:
+    combine = VMaxOp if kind == "max" else VAddOp
+    result = tiles[0]
+    for tile in tiles[1:]:
+        result = builder.apply(combine(result, tile))
+    return result
+
+
+def _combine_rows(
+    builder: BatchBuilder, kind: str, rows: SSAValue, count: int, columns: tuple[int, int], channels: int
+) -> SSAValue:
+    """One tile of all rows: of the columns that are read, which are the first so many."""
+    there, read = columns
+    if count > 1 and there == read:
         return builder.apply(ReduceRowsOp(kind, rows))
-    return builder.view(rows, 0, 0, channels, columns, channels)
+    return _combined(builder, kind, [builder.view(rows, row, 0, channels, read, channels) for row in range(count)])
 
 
 def _columns(builder: BatchBuilder, tile: SSAValue, kernel: Kernel, channels: int) -> list[SSAValue]:

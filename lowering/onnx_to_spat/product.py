@@ -59,10 +59,14 @@ class Kernel:
         reach = (self.size[0] - 1) * self.dilation[0] - self.pad_top
         return max(0, reach) // self.stride[0] + 1
 
+    @property
+    def reach(self) -> int:
+        """Columns from the first one of the first window to the last one of the last, padding included."""
+        return (self.output[1] - 1) * self.stride[1] + (self.size[1] - 1) * self.dilation[1] + 1
+
     def pad_right(self, columns: int) -> int:
         """Columns to add on the right so that the last window has all its columns."""
-        reach = (self.output[1] - 1) * self.stride[1] + (self.size[1] - 1) * self.dilation[1] + 1
-        return max(0, reach - self.pad_left - columns)
+        return max(0, self.reach - self.pad_left - columns)
 
     def row_window(self, feature: Feature, first: int = 0, rows: int | None = None, edge: str = "zero") -> RowWindow:
         """The access map of kernel rows ``first`` to ``first + rows`` (all by default)."""

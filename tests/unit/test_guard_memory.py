@@ -161,12 +161,12 @@ def test_bodies_that_are_gone_are_let_go() -> None:
     memory, module = BodyMemory(), module_at("graph")
     batch = next(op for op in module.walk() if isinstance(op, spat.ComputeBatchOp))
     ops = list(batch.block.ops)
-    first = memory.body(batch.block, len(batch.windows), ops)
+    first = memory.tile_body(batch.block, len(batch.windows), ops)
     memory.forget_others()
-    assert memory.body(batch.block, len(batch.windows), ops) is first
+    assert memory.tile_body(batch.block, len(batch.windows), ops) is first
     memory.forget_others()
     memory.forget_others()
-    assert memory.body(batch.block, len(batch.windows), ops) is not first
+    assert memory.tile_body(batch.block, len(batch.windows), ops) is not first
 
 
 def test_spans_are_computed_once_for_a_schedule(monkeypatch: pytest.MonkeyPatch) -> None:

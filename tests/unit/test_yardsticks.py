@@ -28,9 +28,10 @@ from tilec.analysis.yardsticks import (
     with_room,
 )
 from tilec.dialects import pim
+from tilec.dialects.location import located
 from tilec.dialects.pim import shape_of
 from tilec.dialects.registry import make_context
-from tilec.dialects.spat import ChannelSendOp, ScheduledComputeBatchOp
+from tilec.dialects.spat import ChannelSendOp, ComputeBatchOp, ScheduledComputeBatchOp
 from tilec.dialects.tile import ArrayAttr
 from tilec.lowering.body_content import body_content
 from tilec.lowering.instruction_chains import chains_of
@@ -148,9 +149,26 @@ GAPS = """%a = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tenso
     spat.yield %p : tensor<2x3xf32>"""
 
 
+def dilated_in_parts(name: str) -> ModuleOp:
+    """A batch of windows with gaps, of the node `conv`, and one without, of the node ``name``."""
+    module = parsed(BATCH.format(body=GAPS, result="tensor<4x2x3xf32>"))
+    other = parsed(BATCH.format(body=WINDOWS, result="tensor<4x3x3xf32>"))
+    (gaps,), (windows,) = ([op for op in one.walk() if isinstance(op, ComputeBatchOp)] for one in (module, other))
+    part = windows.clone()
+    part.operands = list(gaps.operands)
+    gaps.parent.insert_op_after(part, gaps)  # pyright: ignore[reportOptionalMemberAccess]
+    for batch, node in ((gaps, "conv"), (part, name)):
+        for op in (batch, *batch.block.ops):
+            located(op, node)
+    return module
+
+
 def test_products_of_which_an_array_could_do_two() -> None:
     assert counted(WINDOWS, "tensor<4x3x3xf32>").unpacked_products == 4 * 3
     assert counted(GAPS, "tensor<4x2x3xf32>").unpacked_products == 0, "a dilated window"
+    # Another part of a dilated layer reads one position of its kernel alone, without gaps.
+    assert proxies(dilated_in_parts("other")).unpacked_products == 4 * 3
+    assert proxies(dilated_in_parts("conv")).unpacked_products == 0
     module = parsed(BATCH.format(body=WINDOWS, result="tensor<4x3x3xf32>"))
     (batch,) = [op for op in module.walk() if op.name == "spat.compute_batch"]
     content = body_content(batch)  # pyright: ignore[reportArgumentType]

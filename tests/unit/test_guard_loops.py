@@ -1,0 +1,78 @@
+"""The loops of the guard find the same whether they are compiled or interpreted."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tilec.analysis import critical_path, list_schedule
+from tilec.analysis.critical_path import Events, core_span
+from tilec.analysis.list_schedule import LaneOrders, LanesToPlace, place_in_turn
+from tilec.analysis.span_events import dict_table, table
+from tilec.analysis.span_events.layout import ABSENT, Facts, State
+from tilec.analysis.window import OUTSIDE
+from tilec.support.machine_code import can_compile
+
+
+def random_events(seed: int, count: int, cores: int, rows: int) -> Events:
+    """Lanes and messages that need rows, some of which nobody brings."""
+    draw = np.random.default_rng(seed)
+    partner = np.where(draw.random(count) < 0.5, -1, draw.integers(0, cores, count))
+    needs = draw.integers(0, 4, count)
+    return Events(
+        draw.permutation(count),
+        draw.integers(0, cores, count),
+        partner,
+        draw.integers(0, 50, count),
+        draw.integers(0, 50, count),
+        np.where(partner < 0, 0, draw.integers(0, 2, count) * draw.integers(1, 90, count)),
+        np.where(draw.random(count) < 0.3, -1, draw.integers(0, rows, count)),
+        draw.integers(0, rows, int(needs.sum())),
+        needs,
+    )
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_events(seed: int, shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert can_compile()
+    events = random_events(seed, count=1 + 100 * seed, cores=1 + seed % 7, rows=1 + 40 * seed)
+    interpreted = core_span(events, shared)
+    monkeypatch.setattr(critical_path, "WORTH_COMPILING", 0)
+    assert core_span(events, shared) == interpreted
+    assert interpreted.unready or seed == 0 or shared
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_orders(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(seed)
+    sizes = draw.integers(1, 30, 1 + seed).tolist()
+    batches: list[LanesToPlace] = []
+    for index, lanes in enumerate(sizes):
+        reads: list[tuple[int, np.ndarray[tuple[int, int], np.dtype[np.int64]]]] = []
+        for producer in draw.integers(0, index, 2).tolist() if index else ():
+            rows = draw.integers(-1, sizes[producer], (lanes, 3))
+            reads.append((producer, np.where(rows < 0, OUTSIDE, rows)))
+        batches.append(LanesToPlace(lanes, 1 + lanes // 3, int(draw.integers(0, 9)), 0, tuple(reads)))
+    orders = LaneOrders(batches, 3)
+    placed = place_in_turn(batches, 3, 0)
+    assert placed is not None
+    core = orders.core_of_lanes(placed)
+    interpreted = [orders.by_rows(core).tolist(), orders.on_demand(core).tolist()]
+    monkeypatch.setattr(list_schedule, "WORTH_COMPILING", 0)
+    assert [orders.by_rows(core).tolist(), orders.on_demand(core).tolist()] == interpreted
+
+
+@given(st.lists(st.tuples(st.integers(0, 1 << 36), st.integers(0, 1 << 40)), max_size=40), st.integers(0, 1 << 36))
+def test_the_table_is_a_dictionary(lines: list[tuple[int, int]], other: int) -> None:
+    slots = list(accumulate([2] + [2] * len(lines), lambda a, _: a * 2 if a <= 2 * len(lines) else a))[-1]
+    facts, one = Facts(slots - 1), State([], [], [ABSENT] * slots, [0] * slots)
+    two = State([], [], [], {})  # pyright: ignore[reportArgumentType]
+    for row, time in lines:
+        table.bring(facts, one, row, time)
+        dict_table.bring(facts, two, row, time)
+    for row in (other, *(row for row, _ in lines)):
+        assert table.time_of(facts, one, row) == dict_table.time_of(facts, two, row)
