@@ -49,8 +49,13 @@ class InstructionTable:
     ) -> InstructionTable:
         """Instructions from numbers and arrays of any shapes that broadcast together."""
         given = (core, key, place, op, dest, source, second, a, b, node)
-        columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(value)) for value in given))
-        typed: list[Any] = [column.reshape(-1).astype(kind) for column, kind in zip(columns, _TYPES, strict=True)]
+        arrays = [np.asarray(value) for value in given]
+        shape = np.broadcast(*arrays).shape
+        typed: list[Any] = []
+        for array, kind in zip(arrays, _TYPES, strict=True):
+            column = np.empty(shape, kind)
+            column[...] = array
+            typed.append(column.reshape(-1))
         return cls(*typed)
 
     @classmethod

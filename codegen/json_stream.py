@@ -36,19 +36,32 @@ def write_program_json(program: Program, file: ByteSink) -> None:
 def program_json(program: Program) -> Iterator[bytes]:
     """The JSON text in pieces. Cores without instructions are left out: the simulator never finishes an empty list."""
     yield b'{"config":' + _config(program)
-    for core in range(program.core_count):
+    count = len(program.columns)
+    for start in range(0, count, _CHUNK_ROWS):
+        yield from _chunk(program, start, min(start + _CHUNK_ROWS, count))
+    yield b"\n}\n"
+
+
+def _chunk(program: Program, start: int, stop: int) -> Iterator[bytes]:
+    """Some rows of the program, with the heads and the ends of the cores among them."""
+    rows = program.columns.take(slice(start, stop))
+    kinds = rows.op + np.where(rows.select != 0, _WITH_OFFSET, 0)
+    text, begin = rows_as_text(kinds, dict(rows.items()), _TEMPLATES)
+    first = int(np.searchsorted(program.core_start, start, side="right")) - 1
+    for core in range(first, program.core_count):
         span = program.span(core)
+        if span.start >= stop:
+            break
         if span.start == span.stop:
             continue
-        yield b',\n"core%d":[\n' % core
-        for start in range(span.start, span.stop, _CHUNK_ROWS):
-            stop = min(start + _CHUNK_ROWS, span.stop)
-            rows = program.columns.take(slice(start, stop))
-            kinds = rows.op + np.where(rows.select != 0, _WITH_OFFSET, 0)
-            text = rows_as_text(kinds, dict(rows.items()), _TEMPLATES)
-            yield text if stop < span.stop else text.removesuffix(_SEPARATOR)
-        yield b"\n]"
-    yield b"\n}\n"
+        if span.start >= start:
+            yield b',\n"core%d":[\n' % core
+        piece = text[begin[max(span.start, start) - start] : begin[min(span.stop, stop) - start]]
+        if span.stop > stop:
+            yield piece
+        else:
+            yield piece.removesuffix(_SEPARATOR)
+            yield b"\n]"
 
 
 def _config(program: Program) -> bytes:
