@@ -62,7 +62,7 @@ def _rows(program: Program, span: slice) -> str:
     if program.node is not None:
         numbers["node"] = program.node[span]
         kinds += np.where(numbers["node"] >= 0, _WITH_NODE, 0)
-    text, _ = rows_as_text(kinds, numbers, _TEMPLATES)
+    (text,) = rows_as_text(kinds, numbers, _TEMPLATES)
     return text.decode()
 
 

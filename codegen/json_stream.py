@@ -46,21 +46,23 @@ def _chunk(program: Program, start: int, stop: int) -> Iterator[bytes]:
     """Some rows of the program, with the heads and the ends of the cores among them."""
     rows = program.columns.take(slice(start, stop))
     kinds = rows.op + np.where(rows.select != 0, _WITH_OFFSET, 0)
-    text, begin = rows_as_text(kinds, dict(rows.items()), _TEMPLATES)
-    first = int(np.searchsorted(program.core_start, start, side="right")) - 1
-    for core in range(first, program.core_count):
+    begins = program.core_start[:-1]
+    first = int(np.searchsorted(begins, start, side="right")) - 1
+    cores = [
+        core
+        for core in range(first, int(np.searchsorted(begins, stop)))
+        if program.span(core).start < program.span(core).stop
+    ]
+    cuts = [program.span(core).start - start for core in cores[1:]]
+    texts = rows_as_text(kinds, dict(rows.items()), _TEMPLATES, cuts)
+    for core, text in zip(cores, texts, strict=True):
         span = program.span(core)
-        if span.start >= stop:
-            break
-        if span.start == span.stop:
-            continue
         if span.start >= start:
             yield b',\n"core%d":[\n' % core
-        piece = text[begin[max(span.start, start) - start] : begin[min(span.stop, stop) - start]]
         if span.stop > stop:
-            yield piece
+            yield text
         else:
-            yield piece.removesuffix(_SEPARATOR)
+            yield text.removesuffix(_SEPARATOR)
             yield b"\n]"
 
 

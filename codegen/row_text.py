@@ -1,7 +1,7 @@
 """Rows of numbers as text, in bulk: each kind of row has a template, and numpy fills in the numbers of many at once.
 
 A template is a list of pieces: bytes that stand as they are, and names of columns whose numbers are written in decimal.
-Rows are laid out side by side in one byte matrix, unused places hold NUL, and one compression at the end drops those.
+Rows are laid out side by side in one byte matrix, unused places hold NUL, and those are dropped in the end.
 """
 
 from __future__ import annotations
@@ -38,12 +38,9 @@ _DIGITS = _digit_table()
 
 
 def rows_as_text(
-    kinds: npt.NDArray[np.integer], numbers: Numbers, templates: Mapping[int, Template]
-) -> tuple[bytes, npt.NDArray[np.int64]]:
-    """The text of n rows, one after another, and [n + 1] where each begins and the last one ends.
-
-    ``kinds`` says which template each row has.
-    """
+    kinds: npt.NDArray[np.integer], numbers: Numbers, templates: Mapping[int, Template], cuts: Sequence[int] = ()
+) -> list[bytes]:
+    """The text of all rows, one after another, cut before the rows ``cuts``. ``kinds`` says which template each has."""
     present = np.unique(kinds).tolist()
     widths = {name: _number_width(column) for name, column in numbers.items()}
     width = max((_width(templates[kind], widths) for kind in present), default=0)
@@ -51,8 +48,7 @@ def rows_as_text(
     for kind in present:
         rows = np.flatnonzero(kinds == kind)
         text[rows] = _fill(rows, numbers, widths, templates[kind], width)
-    used = text != 0
-    return text[used].tobytes(), np.append(0, np.cumsum(np.count_nonzero(used, axis=1)))
+    return [part.tobytes().translate(None, b"\0") for part in np.split(text, cuts)]
 
 
 def _width(template: Template, widths: Mapping[str, int]) -> int:
