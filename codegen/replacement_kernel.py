@@ -23,6 +23,8 @@ class Code(NamedTuple):
     """Of each touch. Values of different cores have different numbers."""
     following: Numbers
     """The next touch of the same value, or `NEVER`."""
+    forced: Numbers
+    """The first touch, from this one on and on its core, whose value has to be in the first register; or `NEVER`."""
     stop: Numbers
     """Of each core: the end of its touches."""
 
@@ -54,7 +56,9 @@ def run(facts: Facts, code: Code, state: State, cores: int) -> int:
             value = code.value[touch]
             place = state.where[value]
             if place < 0:
-                place = farthest(facts, state)
+                place = victim(facts, state, code.forced[touch])
+                if code.forced[touch] == touch:
+                    place = 0
                 state.where[state.held[place]] = -1
                 state.held[place] = value
                 state.where[value] = place
@@ -64,6 +68,13 @@ def run(facts: Facts, code: Code, state: State, cores: int) -> int:
             state.place[touch] = place
             touch += 1
     return loads
+
+
+def victim(facts: Facts, state: State, forced: int) -> int:
+    """The register to load. What the first one holds is of no use if it has to go before it is touched again."""
+    if state.until[0] > forced:
+        return 0
+    return farthest(facts, state)
 
 
 def farthest(facts: Facts, state: State) -> int:
