@@ -42,8 +42,8 @@ def assign_registers(
     negative, nor so large that as many for each core have no numbers of 64 bits.
 
     ``forced`` [n] is what an instruction finds in the first register of the pool besides, -1 for nothing: a register
-    that is at everybody's disposal in between. It is loaded even if it is 0. What makes room is no longer the best
-    choice in all cases then: that the first register has to be free at a certain moment is looked at one moment ahead.
+    that is at everybody's disposal in between, on cores where that helps. It is loaded even if it is 0. What makes room
+    is no longer the best choice in all cases then, as only the next moment is known at which it has to be free.
     """
     count = value.shape[1]
     above = int(value.max(initial=0)) + 1
@@ -66,7 +66,8 @@ def assign_registers(
 
     stop = np.flatnonzero(np.diff(core[row], append=-1)) + 1
     needs_first = is_first & (operand < ahead)
-    places, loaded = _replaced(number, following, _next_forced(needs_first, stop), stop, len(pool))
+    forced_next = _next_forced(needs_first, stop)
+    places, loaded = _replaced(number, following, forced_next, stop, len(pool))
     registers = np.array(pool, np.int64)[places]
     found = np.zeros(value.shape, np.int64)
     found[row, operand] = registers
@@ -102,9 +103,26 @@ def _touches(value: I64) -> npt.NDArray[np.bool_]:
 
 
 def _replaced(number: I64, following: I64, forced: I64, stop: I64, count: int) -> tuple[I64, I64]:
-    """The place of each touch among ``count`` registers, and the touches that load one. ``stop`` is each core's end."""
+    """The place of each touch among ``count`` registers, and the touches that load one. ``stop`` is each core's end.
+
+    On cores with values that have to be in the first register that is kept for them, or shared, whatever loads less.
+    """
+    touched = forced != NEVER
+    begin = np.append(0, stop[:-1])[: len(stop)]
+    has = np.add.reduceat(touched, begin) > 0 if len(stop) else np.zeros(0, np.bool_)
+    shared = _run(number, following, forced, stop, np.zeros(len(stop), np.int64), count)
+    if not has.any():
+        return shared
+    apart = _run(number, following, forced, stop, has.astype(np.int64), count)
+    loads = [np.diff(np.searchsorted(loaded, np.append(begin, stop[-1:]))) for _, loaded in (shared, apart)]
+    worse = np.repeat(loads[1] < loads[0], stop - begin)
+    kept = [loaded[worse[loaded] == is_apart] for is_apart, (_, loaded) in enumerate((shared, apart))]
+    return np.where(worse, apart[0], shared[0]), np.sort(np.concatenate(kept))
+
+
+def _run(number: I64, following: I64, forced: I64, stop: I64, apart: I64, count: int) -> tuple[I64, I64]:
     values = int(number.max(initial=-1)) + 1
-    columns = (number, following, forced, stop)
+    columns = (number, following, forced, stop, apart)
     sizes, begins = (count, count, values + 1, len(number), len(number)), (NEVER, values, -1, 0, 0)
     state = [np.full(size, begin, np.int64) for size, begin in zip(sizes, begins, strict=True)]
     if len(number) >= WORTH_COMPILING and can_compile():
