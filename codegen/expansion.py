@@ -35,6 +35,7 @@ def expand_program(
     expansion = _Expansion(program, target, layout)
     for op in program.body.block.ops:
         expansion.expand(op)
+    expansion.expand_transfers()
     expansion.expand_zeros()
     return InstructionTable.concat(expansion.parts), tuple(expansion.nodes)
 
@@ -48,6 +49,7 @@ class _Expansion:
         self._rows: dict[SSAValue, _RowAddresses] = {}
         self._constants: dict[SSAValue, _CoreAddresses] = {}
         self._zeros = _CoreAddresses(program.zeros.array[:, :2]) if program.zeros is not None else None
+        self._sent: list[I64] = []
         self._messages = 0
         self._prologue = 0
         self._known: dict[int, tuple[object, int]] = {}
@@ -125,11 +127,18 @@ class _Expansion:
     def _transfer(self, op: pim.TransferOp) -> None:
         row, source, target, step = op.messages.array.T
         addresses = self._rows[op.source]
-        key = event_key(step, Phase.MESSAGE)
         place = np.arange(len(row)) + self._next_messages(len(row))
-        size = addresses.row_bytes
-        self._emit(Op.SEND, op, core=source, key=key, place=place, source=addresses.at(source, row), a=size, b=target)
-        self._emit(Op.RECV, op, core=target, key=key, place=place, dest=addresses.at(target, row), a=size, b=source)
+        size, node = (np.full(len(row), number) for number in (addresses.row_bytes, self._node(op)))
+        columns = (source, target, step, place, addresses.at(source, row), addresses.at(target, row), size, node)
+        self._sent.append(np.stack(columns))
+
+    def expand_transfers(self) -> None:
+        """All messages, whose transfers are many and short."""
+        if self._sent:
+            source, target, step, place, there, here, size, node = np.concatenate(self._sent, axis=1)
+            common = {"key": event_key(step, Phase.MESSAGE), "place": place, "a": size, "node": node}
+            self.parts.append(InstructionTable.of(Op.SEND, core=source, source=there, b=target, **common))
+            self.parts.append(InstructionTable.of(Op.RECV, core=target, dest=here, b=source, **common))
 
     def _store(self, op: pim.OutputOp) -> None:
         for index, value in enumerate(op.values):
