@@ -282,9 +282,10 @@ class _Lanes:
 
     @classmethod
     def empty(cls, lanes: int, count: int) -> _Lanes:
-        addresses = np.full((3, lanes, count), NO_ADDRESS, np.int64)
-        a, node = np.zeros((2, count), np.int32)
-        return cls(np.zeros(count, np.uint8), *addresses, a, np.zeros((lanes, count), np.int32), node)
+        dest, source, second = (np.full((lanes, count), NO_ADDRESS, np.int64) for _ in range(3))
+        a, node = (np.zeros(count, np.int32) for _ in range(2))
+        b = np.zeros((lanes, count), np.int32)
+        return cls(np.zeros(count, np.uint8), dest, source, second, a, b, node)
 
     def table(self, lane_cores: I64, key: I64) -> InstructionTable:
         """The table of instructions on the cores [lanes] of the lanes, with their keys [lanes, k]."""

@@ -118,8 +118,8 @@ class _Planner:
         filled = np.array([any(op.pads) for op in ops], np.bool_)[slots.tensor] & ~slots.shared
         begins = np.where(filled, slots.first // len(Phase) * len(Phase), slots.first)
         request: list[int] = []
-        columns = (slots.core, slots.size, begins, slots.last, slots.tensor)
-        for place, size, begin, end, tensor in zip(*(column.tolist() for column in columns), strict=True):
+        areas: list[list[int]] = np.stack((slots.core, slots.size, begins, slots.last, slots.tensor), axis=1).tolist()
+        for place, size, begin, end, tensor in areas:
             request.append(len(self._requests[place]))
             self._requests[place].append(_Request((ops[tensor],), size, begin, end))
         return _Rows(ops, instances, slots, begins, request)
