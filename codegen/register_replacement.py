@@ -14,8 +14,8 @@ from .replacement_kernel import NEVER, Code, Facts, State, run
 
 I64 = npt.NDArray[np.int64]
 
-WORTH_COMPILING = 100_000
-"""Touches from which on loading llvmlite and the machine code takes less time than it saves."""
+WORTH_COMPILING = 20_000
+"""Touches from which on loading the machine code takes less time than it saves; llvmlite is there since scheduling."""
 
 REPLACEMENT = Kernel("registers", (replacement_kernel,), replacement_kernel)
 
