@@ -117,7 +117,8 @@ def validate_timeline(batches: Sequence[TimedBatch], timeline: Timeline) -> list
             busy.append((core, sent, arrival[index, row, core]))
     for index, timed in enumerate(batches):
         begins = [*timed.begins, timed.cycles]
-        for number, core, fetched in timeline.fetches[index].tolist():
+        fetches: list[tuple[int, int, int]] = timeline.fetches[index].tolist()
+        for number, core, fetched in fetches:
             there[index, core] = there.get((index, core), 0) + 1
             busy.append((core, fetched, fetched + timed.constants[number].core))
             if fetched + timed.constants[number].core > timeline.start[index][timed.cores == core].min():

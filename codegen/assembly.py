@@ -62,7 +62,8 @@ def _rows(program: Program, span: slice) -> str:
     if program.node is not None:
         numbers["node"] = program.node[span]
         kinds += np.where(numbers["node"] >= 0, _WITH_NODE, 0)
-    return rows_as_text(kinds, numbers, _TEMPLATES).decode()
+    (text,) = rows_as_text(kinds, numbers, _TEMPLATES)
+    return text.decode()
 
 
 def _template(info: OpInfo, with_offset: bool, with_node: bool) -> Template:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Operation, SSAValue
@@ -20,7 +22,7 @@ from ..lowering.row_instances import producer_of
 from ..lowering.target import Target
 from ..support.diagnostics import TileError
 from .global_layout import GlobalLayout, stored_elements
-from .instruction_table import InstructionTable
+from .instruction_table import NO_ADDRESS, InstructionTable
 from .isa import Op
 from .ring_zeros import ring_zeros
 
@@ -34,6 +36,7 @@ def expand_program(
     expansion = _Expansion(program, target, layout)
     for op in program.body.block.ops:
         expansion.expand(op)
+    expansion.expand_transfers()
     expansion.expand_zeros()
     return InstructionTable.concat(expansion.parts), tuple(expansion.nodes)
 
@@ -47,8 +50,10 @@ class _Expansion:
         self._rows: dict[SSAValue, _RowAddresses] = {}
         self._constants: dict[SSAValue, _CoreAddresses] = {}
         self._zeros = _CoreAddresses(program.zeros.array[:, :2]) if program.zeros is not None else None
+        self._sent: list[I64] = []
         self._messages = 0
         self._prologue = 0
+        self._known: dict[int, tuple[object, int]] = {}
         self.nodes: dict[str, int] = {}
         self.parts: list[InstructionTable] = []
 
@@ -120,11 +125,18 @@ class _Expansion:
     def _transfer(self, op: pim.TransferOp) -> None:
         row, source, target, step = op.messages.array.T
         addresses = self._rows[op.source]
-        key = event_key(step, Phase.MESSAGE)
         place = np.arange(len(row)) + self._next_messages(len(row))
-        size = addresses.row_bytes
-        self._emit(Op.SEND, op, core=source, key=key, place=place, source=addresses.at(source, row), a=size, b=target)
-        self._emit(Op.RECV, op, core=target, key=key, place=place, dest=addresses.at(target, row), a=size, b=source)
+        size, node = (np.full(len(row), number) for number in (addresses.row_bytes, self._node(op)))
+        columns = (source, target, step, place, addresses.at(source, row), addresses.at(target, row), size, node)
+        self._sent.append(np.stack(columns))
+
+    def expand_transfers(self) -> None:
+        """All messages, whose transfers are many and short."""
+        if self._sent:
+            source, target, step, place, there, here, size, node = np.concatenate(self._sent, axis=1)
+            common = {"key": event_key(step, Phase.MESSAGE), "place": place, "a": size, "node": node}
+            self.parts.append(InstructionTable.of(Op.SEND, core=source, source=there, b=target, **common))
+            self.parts.append(InstructionTable.of(Op.RECV, core=target, dest=here, b=source, **common))
 
     def _store(self, op: pim.OutputOp) -> None:
         for index, value in enumerate(op.values):
@@ -159,38 +171,44 @@ class _Expansion:
         ]
         begin = np.cumsum(np.concatenate([np.zeros(1, np.int64), *cycles]))
         steps = instruction_steps(op.steps.array.astype(np.int64), op.lane_spans, op.lane_resumes, begin)
+        found = _Lanes.empty(*steps.shape)
         first = 0
         for chain in chains:
+            end = first + chain[0].count * len(chain)
             for turn, issue in enumerate(chain):
-                place = first + turn + np.arange(issue.count) * len(chain)
-                self._issue(op, issue, buffers, steps[:, place], place)
-            first += chain[0].count * len(chain)
+                self._issue(op, issue, buffers, found, slice(first + turn, end, len(chain)))
+            first = end
+        key = event_key(steps, Phase.COMPUTE)
+        self.parts.append(found.table(op.lane_cores, key))
 
-    def _issue(self, op: pim.CoreBatchOp, issue: IssueOp, buffers: dict[SSAValue, I64], step: I64, place: I64) -> None:
-        core = op.lane_cores[:, None]
-        key = event_key(step, Phase.COMPUTE)
-        sources = [self._addresses(buffers[value], access, issue.count) for value, access in issue.reads]
-        dest = self._addresses(buffers[issue.dest], issue.dest_access.data, issue.count)
-        operands = dict(zip(("source", "second"), sources, strict=False))
-        a: int = issue.size
-        b: npt.ArrayLike = 0
+    def _issue(
+        self, op: pim.CoreBatchOp, issue: IssueOp, buffers: dict[SSAValue, I64], found: _Lanes, where: slice
+    ) -> None:
+        found.dest[:, where] = self._addresses(buffers[issue.dest], issue.dest_access.data, issue.count)
+        for operand, (value, access) in zip((found.source, found.second), issue.reads, strict=False):
+            operand[:, where] = self._addresses(buffers[value], access, issue.count)
+        found.op[where] = issue.opcode
+        found.node[where] = self._node(issue)
         match issue.opcode:
             case Op.MVMUL:
                 groups = _planned(issue, issue.groups)
-                a = self._target.precision.weight_bits
-                b = groups[np.arange(op.lane_count) % op.replica_count][:, None]
+                found.a[where] = self._target.precision.weight_bits
+                found.b[:, where] = groups[np.arange(op.lane_count) % op.replica_count][:, None]
             case Op.LMV:
-                a = issue.size * self._bytes
+                found.a[where] = issue.size * self._bytes
             case Op.LLDI:
-                a, b = issue.size * self._bytes, 0 if issue.immediate is None else issue.immediate.value.data
+                found.a[where] = issue.size * self._bytes
+                found.b[:, where] = 0 if issue.immediate is None else issue.immediate.value.data
             case _:
-                pass
-        self._emit(issue.opcode, issue, core=core, key=key, place=place, dest=dest, a=a, b=b, **operands)
+                found.a[where] = issue.size
 
     def _addresses(self, rows: I64, access: Access, repeat: int) -> I64:
         """Addresses [lanes, repeat] of an access to a buffer whose rows start at ``rows`` [lanes, rows]."""
         index = np.arange(repeat)
-        return rows[:, access.row + index * access.row_step] + (access.start + index * access.step) * self._bytes
+        start = (access.start + index * access.step) * self._bytes
+        if not access.row_step:
+            return rows[:, access.row, None] + start
+        return rows[:, access.row + index * access.row_step] + start
 
     def _buffers(self, op: pim.CoreBatchOp) -> dict[SSAValue, I64]:
         """Where each row of each buffer of a body starts, for every lane: [lanes, rows]."""
@@ -227,8 +245,16 @@ class _Expansion:
     # Emission
 
     def _emit(self, opcode: Op, op: Operation, **columns: npt.ArrayLike) -> None:
-        node = self.nodes.setdefault(node_name(op), len(self.nodes))
-        self.parts.append(InstructionTable.of(opcode, node=node, **columns))
+        self.parts.append(InstructionTable.of(opcode, node=self._node(op), **columns))
+
+    def _node(self, op: Operation) -> int:
+        """The number of the node that the op comes from."""
+        location = op.location
+        known = self._known.get(id(location))
+        if known is None:
+            known = location, self.nodes.setdefault(node_name(op), len(self.nodes))
+            self._known[id(location)] = known  # which keeps the location, so that no other one has its identity
+        return known[1]
 
     def _next_messages(self, count: int) -> int:
         """Numbers for ``count`` messages, loads or stores, in program order: they break ties within a step."""
@@ -238,6 +264,41 @@ class _Expansion:
     def _next_prologue(self) -> int:
         self._prologue += 1
         return self._prologue
+
+
+@dataclass(frozen=True, eq=False)
+class _Lanes:
+    """The instructions of all lanes of a batch, which issue the same ones: [lanes, k] or [k]."""
+
+    op: npt.NDArray[np.uint8]
+    dest: I64
+    source: I64
+    second: I64
+    a: npt.NDArray[np.int32]
+    b: npt.NDArray[np.int32]
+    node: npt.NDArray[np.int32]
+
+    @classmethod
+    def empty(cls, lanes: int, count: int) -> _Lanes:
+        dest, source, second = (np.full((lanes, count), NO_ADDRESS, np.int64) for _ in range(3))
+        a, node = (np.zeros(count, np.int32) for _ in range(2))
+        b = np.zeros((lanes, count), np.int32)
+        return cls(np.zeros(count, np.uint8), dest, source, second, a, b, node)
+
+    def table(self, lane_cores: I64, key: I64) -> InstructionTable:
+        """The table of instructions on the cores [lanes] of the lanes, with their keys [lanes, k]."""
+        return InstructionTable.of(
+            self.op,
+            core=lane_cores[:, None],
+            key=key,
+            place=np.arange(len(self.op)),
+            node=self.node,
+            dest=self.dest,
+            source=self.source,
+            second=self.second,
+            a=self.a,
+            b=self.b,
+        )
 
 
 class _RowAddresses:

@@ -36,19 +36,34 @@ def write_program_json(program: Program, file: ByteSink) -> None:
 def program_json(program: Program) -> Iterator[bytes]:
     """The JSON text in pieces. Cores without instructions are left out: the simulator never finishes an empty list."""
     yield b'{"config":' + _config(program)
-    for core in range(program.core_count):
-        span = program.span(core)
-        if span.start == span.stop:
-            continue
-        yield b',\n"core%d":[\n' % core
-        for start in range(span.start, span.stop, _CHUNK_ROWS):
-            stop = min(start + _CHUNK_ROWS, span.stop)
-            rows = program.columns.take(slice(start, stop))
-            kinds = rows.op + np.where(rows.select != 0, _WITH_OFFSET, 0)
-            text = rows_as_text(kinds, dict(rows.items()), _TEMPLATES)
-            yield text if stop < span.stop else text.removesuffix(_SEPARATOR)
-        yield b"\n]"
+    count = len(program.columns)
+    for start in range(0, count, _CHUNK_ROWS):
+        yield from _chunk(program, start, min(start + _CHUNK_ROWS, count))
     yield b"\n}\n"
+
+
+def _chunk(program: Program, start: int, stop: int) -> Iterator[bytes]:
+    """Some rows of the program, with the heads and the ends of the cores among them."""
+    rows = program.columns.take(slice(start, stop))
+    kinds = rows.op + np.where(rows.select != 0, _WITH_OFFSET, 0)
+    begins = program.core_start[:-1]
+    first = int(np.searchsorted(begins, start, side="right")) - 1
+    cores = [
+        core
+        for core in range(first, int(np.searchsorted(begins, stop)))
+        if program.span(core).start < program.span(core).stop
+    ]
+    cuts = [program.span(core).start - start for core in cores[1:]]
+    texts = rows_as_text(kinds, dict(rows.items()), _TEMPLATES, cuts)
+    for core, text in zip(cores, texts, strict=True):
+        span = program.span(core)
+        if span.start >= start:
+            yield b',\n"core%d":[\n' % core
+        if span.stop > stop:
+            yield text
+        else:
+            yield text.removesuffix(_SEPARATOR)
+            yield b"\n]"
 
 
 def _config(program: Program) -> bytes:

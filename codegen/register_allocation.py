@@ -50,12 +50,17 @@ def allocate_registers(
     address = _global_addresses(table)
     high = 0 if (address < _WORD).all() else 1
     low = high + 1
-    local = assign_registers(table.core, plan.base, range(low + 1, REGISTER_COUNT))
-    loads = [
-        *(_shared_loads(table, address, register, word) for register, word in ((high, 0), (low, 1)) if register),
-        _Loads(local.load_row, local.load_register, local.load_value),
-    ]
-    return _interleaved(table, first, plan, _registers(table, local.register, high), loads)
+    words = address_words(np.maximum(address, 0))
+    # A global address takes two registers one behind the other. The second one holds local addresses in between.
+    forced = np.where(address >= 0, words[1] & (_WORD - 1), -1)
+    local = assign_registers(table.core, plan.base, range(low, REGISTER_COUNT), forced)
+    value = np.where(local.load_value >= _WORD >> 1, local.load_value - _WORD, local.load_value)
+    loads = [_Loads(local.load_row, local.load_register, value)]
+    if high:
+        row = np.flatnonzero(address >= 0)
+        loads.insert(0, _Loads(row, np.full(len(row), high), words[0][row]))
+    needed = [_without_first_zeros(table, one) for one in loads]
+    return _interleaved(table, first, plan, _registers(table, local.register, high), needed)
 
 
 def _global_addresses(table: InstructionTable) -> I64:
@@ -63,20 +68,20 @@ def _global_addresses(table: InstructionTable) -> I64:
     return np.where(table.op == Op.LD, table.source, np.where(table.op == Op.ST, table.dest, -1))
 
 
-def _shared_loads(table: InstructionTable, address: I64, register: int, word: int) -> _Loads:
-    """Of the register for one word of global addresses, which holds something else before.
+def _without_first_zeros(table: InstructionTable, loads: _Loads) -> _Loads:
+    """Without those that load what the register holds.
 
-    A stream may run round after round. Before the first one the register holds 0, before the others what the stream
+    A stream may run round after round. Before the first one a register holds 0, before the others what the stream
     leaves in it: a 0 at the start needs no load only if the register ends as 0, too.
     """
-    row = np.flatnonzero(address >= 0)
-    value = address_words(address[row])[word]
-    starts = np.diff(table.core[row], prepend=-1) != 0
-    last = value[np.append(starts[1:], True)[: len(row)]]
-    is_new = value != np.roll(value, 1)
-    is_new[starts] = (value[starts] != 0) | (last != 0)
-    changed = np.flatnonzero(is_new)
-    return _Loads(row[changed], np.full(len(changed), register), value[changed])
+    key = table.core[loads.row].astype(np.int64) * REGISTER_COUNT + loads.register
+    order = np.argsort(key, kind="stable")
+    value, starts = loads.value[order], np.diff(key[order], prepend=-1) != 0
+    held = np.roll(value, 1)
+    last = value[np.append(starts[1:], True)[: len(value)]]
+    held[starts] = np.where((value[starts] == 0) & (last == 0), 0, -1 - value[starts])
+    kept = np.sort(order[value != held])
+    return _Loads(loads.row[kept], loads.register[kept], loads.value[kept])
 
 
 def _registers(table: InstructionTable, local: I64, high: int) -> I64:

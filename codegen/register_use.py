@@ -103,7 +103,7 @@ def stale_reads(program: Program) -> I64:
         writes = np.flatnonzero(_IS_SCALAR[columns.op])
         first = np.full(REGISTER_COUNT, -1)
         first[columns.rd[writes[::-1]]] = writes[::-1]
-        first[final_values(columns) == 0] = -1
+        first[_last_values(columns.take(writes)) == 0] = -1
         early = columns.take(slice(0, int(first.max()) + 1))
         stale = np.zeros(len(early), np.bool_)
         for (name, offset), table in _READ.items():
@@ -111,3 +111,12 @@ def stale_reads(program: Program) -> I64:
             stale |= table[early.op] & (np.arange(len(early)) <= first[register])
         found.append(start + np.flatnonzero(stale))
     return np.concatenate(found)
+
+
+def _last_values(writes: Columns) -> npt.NDArray[np.int32]:
+    """[registers]: what all registers hold after the scalar instructions of one core."""
+    if not (writes.op == Op.SLDI).all():
+        return final_values(writes)
+    values = np.zeros(REGISTER_COUNT, np.int32)
+    values[writes.rd] = writes.a  # of several for one register the last one counts
+    return values

@@ -1,7 +1,7 @@
 """Rows of numbers as text, in bulk: each kind of row has a template, and numpy fills in the numbers of many at once.
 
 A template is a list of pieces: bytes that stand as they are, and names of columns whose numbers are written in decimal.
-Rows are laid out side by side in one byte matrix, unused places hold NUL, and one compression at the end drops those.
+Rows are laid out side by side in one byte matrix, unused places hold NUL, and those are dropped in the end.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ Numbers = Mapping[str, npt.NDArray[np.integer]]
 _GROUP = 4
 _BASE = 10**_GROUP
 _ABSENT = 2 * _BASE
-_BYTE_WIDTH, _WORD_WIDTH = 3, 11
-"""The longest text of an 8-bit number, and of a 32-bit one with its sign."""
 
 
 def _digit_table() -> U8:
@@ -39,58 +37,65 @@ def _digit_table() -> U8:
 _DIGITS = _digit_table()
 
 
-def rows_as_text(kinds: npt.NDArray[np.integer], numbers: Numbers, templates: Mapping[int, Template]) -> bytes:
-    """The text of all rows, one after another. ``kinds`` says which template each row has."""
+def rows_as_text(
+    kinds: npt.NDArray[np.integer], numbers: Numbers, templates: Mapping[int, Template], cuts: Sequence[int] = ()
+) -> list[bytes]:
+    """The text of all rows, one after another, cut before the rows ``cuts``. ``kinds`` says which template each has."""
     present = np.unique(kinds).tolist()
-    width = max((_width(templates[kind], numbers) for kind in present), default=0)
+    widths = {name: _number_width(column) for name, column in numbers.items()}
+    width = max((_width(templates[kind], widths) for kind in present), default=0)
     text = np.zeros((len(kinds), width), np.uint8)
     for kind in present:
         rows = np.flatnonzero(kinds == kind)
-        text[rows] = _fill(rows, numbers, templates[kind], width)
-    flat = text.reshape(-1)
-    return flat[flat != 0].tobytes()
+        text[rows] = _fill(rows, numbers, widths, templates[kind], width)
+    return [part.tobytes().translate(None, b"\0") for part in np.split(text, cuts)]
 
 
-def _width(template: Template, numbers: Numbers) -> int:
-    return sum(len(piece) if isinstance(piece, bytes) else _number_width(numbers[piece]) for piece in template)
+def _width(template: Template, widths: Mapping[str, int]) -> int:
+    return sum(len(piece) if isinstance(piece, bytes) else widths[piece] for piece in template)
 
 
 def _number_width(column: npt.NDArray[np.integer]) -> int:
-    return _BYTE_WIDTH if column.dtype.itemsize == 1 else _WORD_WIDTH
+    """Places for the longest number, with its sign."""
+    return max(len(str(int(extreme))) for extreme in (column.min(initial=0), column.max(initial=0)))
 
 
-def _fill(rows: npt.NDArray[np.intp], numbers: Numbers, template: Template, width: int) -> U8:
+def _fill(
+    rows: npt.NDArray[np.intp], numbers: Numbers, widths: Mapping[str, int], template: Template, width: int
+) -> U8:
     """The rows of one template."""
     text = np.zeros((len(rows), width), np.uint8)
     at = 0
     for piece in template:
+        end = at + (len(piece) if isinstance(piece, bytes) else widths[piece])
         if isinstance(piece, bytes):
-            text[:, at : at + len(piece)] = np.frombuffer(piece, np.uint8)
-            at += len(piece)
+            text[:, at:end] = np.frombuffer(piece, np.uint8)
         else:
-            column = numbers[piece]
-            at += _write_numbers(text[:, at:], column[rows], _number_width(column))
+            _write_numbers(text[:, at:end], numbers[piece][rows])
+        at = end
     return text
 
 
-def _write_numbers(text: U8, values: npt.NDArray[np.integer], width: int) -> int:
-    """Writes one number a row, right-aligned in ``width`` places; returns ``width``."""
+def _write_numbers(text: U8, values: npt.NDArray[np.integer]) -> None:
+    """Writes one number a row, right-aligned. All have room."""
+    right = text.shape[1]
     if (values == values[0]).all():
         literal = b"%d" % int(values[0])
-        text[:, width - len(literal) : width] = np.frombuffer(literal, np.uint8)
-        return width
-    magnitude = np.abs(values.astype(np.int64))
-    if width > _BYTE_WIDTH:
-        text[:, 0] = np.where(values < 0, ord("-"), 0)
-    right = width
-    while right > (width > _BYTE_WIDTH):
-        left = max(right - _GROUP, int(width > _BYTE_WIDTH))
-        rest = magnitude // _BASE
-        index = magnitude - rest * _BASE + np.where(rest > 0, _BASE, 0)
-        if right < width:
-            index = np.where(magnitude > 0, index, _ABSENT)
-        text[:, left:right] = _DIGITS[index][:, _GROUP - (right - left) :]
-        magnitude, right = rest, left
-        if not magnitude.any():
+        text[:, right - len(literal) :] = np.frombuffer(literal, np.uint8)
+        return
+    negative = values < 0
+    signed = bool(negative.any())
+    rest = np.abs(values.astype(np.int64)).astype(np.uint32)
+    is_first = True
+    while right > 0:
+        left = max(right - _GROUP, 0)
+        above = rest // _BASE
+        index = rest - above * _BASE + np.where(above > 0, _BASE, 0)
+        if not is_first:
+            index = np.where(rest > 0, index, _ABSENT)
+        text[:, left:right] = _DIGITS[index, _GROUP - (right - left) :]
+        rest, right, is_first = above, left, False
+        if not rest.any():
             break
-    return width
+    if signed:  # a negative number has a place more than digits, and what is unused between goes
+        text[negative, 0] = ord("-")

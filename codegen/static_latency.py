@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,11 +35,10 @@ def static_latency_cycles(module: ModuleOp) -> int:
 
 def latency_cycles(machine: Machine, schedule: CoreSchedule) -> int:
     """The same of a schedule. Messages cannot wait for each other, since both cores have them in one order."""
-    return _Chip(machine, schedule).run()
+    return _Chip(_steps(machine, schedule)).run()
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(NamedTuple):
     """Something that a core does with others."""
 
     gap: int
@@ -54,13 +54,23 @@ class _Step:
     """Of global memory; of a message, from when the answer goes to the end of the data's flight."""
 
 
+class _Steps(NamedTuple):
+    """The steps of all cores, core by core."""
+
+    steps: list[_Step]
+    start: list[int]
+    """Of each core, where its steps begin, and where the last one's end."""
+    rest: list[int]
+    """Of each core, the cycles that it executes alone after its last step."""
+
+
 class _Chip:
     """Cores, their switches and global memory in time. Times are cycles."""
 
-    def __init__(self, machine: Machine, schedule: CoreSchedule) -> None:
-        cores = schedule.cores
-        self.steps, self.rest = _steps(machine, schedule)
-        self.position = [0] * cores
+    def __init__(self, steps: _Steps) -> None:
+        self.steps, self.start, self.rest = steps
+        cores = len(self.rest)
+        self.position = self.start[:-1]
         self.free = [0.0] * cores
         """When each core's switch is free."""
         self.memory_free = 0.0
@@ -71,55 +81,52 @@ class _Chip:
         """Time, core, and whether it is its request that arrives at global memory."""
 
     def run(self) -> int:
-        for core in range(len(self.steps)):
+        for core in range(len(self.rest)):
             self._go_on(core, 0.0)
-        while self.events:
-            now, core, arrives = heappop(self.events)
-            step = self.steps[core][self.position[core]]
+        events, steps, position, free = self.events, self.steps, self.position, self.free
+        while events:
+            now, core, arrives = heappop(events)
+            step = steps[position[core]]
             if arrives:
-                self._serve(core, step, now)
+                # Global memory serves in the order of arrival.
+                begin = max(now, self.memory_free)
+                self.memory_free = free[core] = begin + step.service
+                position[core] += 1
+                self._go_on(core, begin + step.cycles - step.arrival)
             elif step.kind == _GLOBAL:
-                departs = max(now, self.free[core])
-                heappush(self.events, (departs + step.arrival, core, True))
+                heappush(events, (max(now, free[core]) + step.arrival, core, True))
             else:
                 self._meet(core, step, now)
         return round(self.end)
 
     def _go_on(self, core: int, now: float) -> None:
         """The core is free for its next step."""
-        if self.position[core] < len(self.steps[core]):
-            heappush(self.events, (now + self.steps[core][self.position[core]].gap, core, False))
+        at = self.position[core]
+        if at < self.start[core + 1]:
+            heappush(self.events, (now + self.steps[at].gap, core, False))
         else:
             self.end = max(self.end, now + self.rest[core])
 
-    def _done(self, core: int, now: float) -> None:
-        self.position[core] += 1
-        self._go_on(core, now)
-
-    def _serve(self, core: int, step: _Step, now: float) -> None:
-        """Global memory serves in the order of arrival."""
-        begin = max(now, self.memory_free)
-        self.memory_free = self.free[core] = begin + step.service
-        self._done(core, begin + step.cycles - step.arrival)
-
     def _meet(self, core: int, step: _Step, now: float) -> None:
         """One end of a message is reached; the message goes on if the other one was."""
-        if step.kind == _SEND:
-            now = max(now, self.free[core]) + step.arrival
-            self.free[core] = now
-        self.at_message[core] = (step.partner, now)
-        other = self.at_message[step.partner]
-        if other is None or other[0] != core or step.partner == core:
+        _, kind, _, partner, arrival, _ = step
+        free, at_message, position = self.free, self.at_message, self.position
+        if kind == _SEND:
+            now = free[core] = max(now, free[core]) + arrival
+        at_message[core] = (partner, now)
+        other = at_message[partner]
+        if other is None or other[0] != core or partner == core:
             return
-        self.at_message[core] = self.at_message[step.partner] = None
-        sender, receiver = (core, step.partner) if step.kind == _SEND else (step.partner, core)
-        sending = self.steps[sender][self.position[sender]]
-        receiving = self.steps[receiver][self.position[receiver]]
-        answers = max(now, other[1], self.free[receiver])
-        self.free[receiver] = answers + receiving.arrival
-        self.free[sender] = answers + sending.service
-        self._done(sender, answers + sending.cycles - sending.arrival)
-        self._done(receiver, answers + receiving.cycles)
+        at_message[core] = at_message[partner] = None
+        sender, receiver = (core, partner) if kind == _SEND else (partner, core)
+        sending, receiving = self.steps[position[sender]], self.steps[position[receiver]]
+        answers = max(now, other[1], free[receiver])
+        free[receiver] = answers + receiving.arrival
+        free[sender] = answers + sending.service
+        position[sender] += 1
+        position[receiver] += 1
+        self._go_on(sender, answers + sending.cycles - sending.arrival)
+        self._go_on(receiver, answers + receiving.cycles)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,28 +145,23 @@ class _StepTable:
     service: F64
 
 
-def _steps(machine: Machine, schedule: CoreSchedule) -> tuple[list[list[_Step]], list[int]]:
-    """Of each core its steps, and the cycles that it executes alone after the last."""
+def _steps(machine: Machine, schedule: CoreSchedule) -> _Steps:
     parts = [_global_steps(machine, schedule), *_message_steps(machine, schedule)]
     order = np.argsort(np.concatenate([part.place for part in parts]), kind="stable")
-
-    def integers(name: str) -> list[int]:
-        return np.concatenate([getattr(part, name) for part in parts])[order].tolist()
-
-    def reals(name: str) -> list[float]:
-        return np.concatenate([getattr(part, name) for part in parts])[order].tolist()
-
-    first, last = schedule.ends()
-    until: list[int] = first.tolist()
-    steps: list[list[_Step]] = [[] for _ in range(schedule.cores)]
-    owners, begins, ends = integers("core"), integers("begin"), integers("end")
-    facts = zip(
-        *(integers(name) for name in ("kind", "cycles", "partner")), *map(reals, ("arrival", "service")), strict=True
+    core, begin, end, kind, cycles, partner, arrival, service = (
+        np.concatenate([getattr(part, name) for part in parts])[order]
+        for name in ("core", "begin", "end", "kind", "cycles", "partner", "arrival", "service")
     )
-    for core, begin, end, fact in zip(owners, begins, ends, facts, strict=True):
-        steps[core].append(_Step(begin - until[core], *fact))
-        until[core] = end
-    return steps, (last - np.array(until)).tolist()
+    first, last = schedule.ends()
+    start = np.searchsorted(core, np.arange(schedule.cores + 1))
+    until = np.append(first[core[:1]], end[:-1])  # what the core has done before each step
+    has = start[:-1] < start[1:]
+    until[start[:-1][has]] = first[has]
+    done = first.copy()
+    done[has] = end[start[1:][has] - 1]
+    columns = (begin - until, kind, cycles, partner, arrival, service)
+    steps = [*map(_Step, *(column.tolist() for column in columns))]
+    return _Steps(steps, start.tolist(), (last - done).tolist())
 
 
 def _global_steps(machine: Machine, schedule: CoreSchedule) -> _StepTable:

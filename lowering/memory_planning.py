@@ -2,8 +2,9 @@
 
 What is planned together on a core:
 
-* a *ring* for each distributed tensor that has rows there: slots that rows take in the order in which they come, as
-  many as rows are ever held at once. Zero columns beside the rows are written once, before the first row comes;
+* a *ring* for each distributed tensor of which rows are read there: as many slots as rows are ever held at once. Zero
+  columns beside the rows are written once, before the first row comes;
+* slots for rows that only pass, which all tensors share (:mod:`.row_slots`);
 * a *frame* for the temporary tiles of each batch, which share it by their lifetimes within the body. Batches of which
   no lane interrupts one of the other share one place for their frames;
 * constants, from their first use to the last;
@@ -13,7 +14,7 @@ What is planned together on a core:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from .event_order import PROLOGUE, Phase, event_key
 from .frame_sharing import Frame, interrupting, share_places
 from .instruction_chains import chains_of
 from .row_instances import Instances, Lanes, row_instances
+from .row_slots import SlotPlan, plan_slots
 from .target import Target, target_of
 
 Ints = NDArray[np.int64]
@@ -55,14 +57,18 @@ class _Request:
     last: int
 
 
-@dataclass
-class _Ring:
-    instances: Instances
-    slot_bytes: int
-    rank: Ints
-    """The place of each instance among those of its core."""
-    depth: dict[int, int] = field(default_factory=dict[int, int])
-    """Slots, by core."""
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows of all distributed tensors."""
+
+    ops: list[pim.RowsOp]
+    instances: list[Instances]
+    slots: SlotPlan
+    """Of all instances, op by op."""
+    begins: Ints
+    """Of each area the key from which on it is needed."""
+    request: list[int]
+    """Of each area its place among the requests of its core."""
 
 
 class _Planner:
@@ -71,7 +77,6 @@ class _Planner:
         self._bytes = target.element_bytes
         self._target = target
         self._requests: list[list[_Request]] = [[] for _ in range(target.machine.core_count)]
-        self._rings: dict[pim.RowsOp, _Ring] = {}
         self._lanes: dict[pim.CoreBatchOp, Lanes] = {}
         self._frames: dict[pim.CoreBatchOp, tuple[list[pim.AllocOp], MemoryPlan]] = {}
         self._frame_plans: dict[tuple[int, ...], MemoryPlan] = {}
@@ -80,10 +85,9 @@ class _Planner:
     def run(self) -> int:
         for op in self._program.body.block.ops:
             self._target.require_cores(op, _cores_of(op))
+        rows = self._request_rows()
         for op in self._program.body.block.ops:
             match op:
-                case pim.RowsOp():
-                    self._request_ring(op)
                 case pim.ConstantRowsOp():
                     self._request_constant(op)
                 case pim.CoreBatchOp():
@@ -94,6 +98,7 @@ class _Planner:
         self._request_zeros()
         check_lanes(self._program)
         plans = self._plan()
+        self._assign_rows(rows, plans)
         self._assign(plans)
         peak = np.array([plan.peak for plan in plans], np.int64)
         self._program.properties["peak_bytes"] = ArrayAttr.get(peak)
@@ -101,22 +106,26 @@ class _Planner:
 
     # Requests
 
-    def _request_ring(self, rows: pim.RowsOp) -> None:
-        instances = row_instances(rows, self._lanes)
-        _, columns, channels = pim.shape_of(rows.result)
-        left, right = rows.pads
-        slot = ((left + columns + right) * channels + rows.slack.value.data) * self._bytes
-        ring = _Ring(instances, slot, np.zeros(len(instances), np.int64))
-        self._rings[rows] = ring
-        for core, span in _spans(instances.core):
-            first, last = instances.first[span], instances.last[span]
-            # Slots are taken in turn: row k may take that of row k - depth once that has been read for the last time.
-            overlapping = np.searchsorted(first, last, side="right") - np.arange(len(first))
-            ring.depth[core] = int(overlapping.max())
-            ring.rank[span] = np.arange(len(first))
-            # The fill of the columns beside the rows comes right before the first row.
-            start = int(first[0]) if not left + right else int(first[0]) // len(Phase) * len(Phase)
-            self._want(core, rows, ring.depth[core] * slot, start, int(last.max()))
+    def _request_rows(self) -> _Rows:
+        ops = [op for op in self._program.body.block.ops if isinstance(op, pim.RowsOp)]
+        instances = [row_instances(op, self._lanes) for op in ops]
+        owner = np.repeat(np.arange(len(ops)), [len(one) for one in instances])
+        core, first, last = (
+            np.concatenate([np.zeros(0, np.int64), *(getattr(one, name) for one in instances)])
+            for name in ("core", "first", "last")
+        )
+        passing = np.concatenate([np.zeros(0, np.bool_), *(one.passing for one in instances)])
+        sizes = np.array([_slot_elements(op) * self._bytes for op in ops], np.int64)
+        slots = plan_slots(owner, core, first, last, passing, sizes)
+        # The fill of the columns beside the rows of a ring comes right before the first row.
+        filled = np.array([any(op.pads) for op in ops], np.bool_)[slots.tensor] & ~slots.shared
+        begins = np.where(filled, slots.first // len(Phase) * len(Phase), slots.first)
+        request: list[int] = []
+        areas: list[list[int]] = np.stack((slots.core, slots.size, begins, slots.last, slots.tensor), axis=1).tolist()
+        for place, size, begin, end, tensor in areas:
+            request.append(len(self._requests[place]))
+            self._requests[place].append(_Request((ops[tensor],), size, begin, end))
+        return _Rows(ops, instances, slots, begins, request)
 
     def _request_constant(self, rows: pim.ConstantRowsOp) -> None:
         size = int(np.prod(pim.shape_of(rows.result))) * self._bytes
@@ -230,7 +239,7 @@ class _Planner:
 
     def _assign(self, plans: Sequence[MemoryPlan]) -> None:
         """Writes the addresses onto the ops, as tables in order of core."""
-        base: dict[Operation, list[tuple[int, int, int, int]]] = {rows: [] for rows in self._rings}
+        base: dict[Operation, list[tuple[int, int, int, int]]] = {}
         for core, (requests, plan) in enumerate(zip(self._requests, plans, strict=True)):
             for request, address in zip(requests, plan.address.tolist(), strict=True):
                 for owner in request.owners:
@@ -238,8 +247,6 @@ class _Planner:
         for owner, places in base.items():
             table = np.array(places, np.int64).reshape(-1, 4)
             match owner:
-                case pim.RowsOp():
-                    self._assign_rows(owner, table)
                 case pim.ConstantRowsOp():
                     steps = table[:, 3] // len(Phase)
                     owner.properties["instances"] = ArrayAttr.get(np.column_stack((table[:, :2], steps)))
@@ -248,20 +255,33 @@ class _Planner:
                     for alloc, offset in zip(allocs, frame.address.tolist(), strict=True):
                         addresses = table[:, :2] + np.array([0, offset])
                         alloc.properties["addresses"] = ArrayAttr.get(addresses)
+                case pim.RowsOp():
+                    pass
                 case _:
                     assert owner is self._program
                     owner.properties["zeros"] = ArrayAttr.get(np.ascontiguousarray(table[:, :3]))
 
-    def _assign_rows(self, rows: pim.RowsOp, table: Ints) -> None:
-        ring = self._rings[rows]
-        instances = ring.instances
-        of_core = np.searchsorted(table[:, 0], instances.core)
-        depth = np.array([ring.depth[core] for core in table[:, 0].tolist()], np.int64)
-        address = table[of_core, 1] + ring.rank % depth[of_core] * ring.slot_bytes
-        order = np.lexsort((instances.row, instances.core))
-        columns = (instances.core[order], instances.row[order], address[order])
-        rows.properties["instances"] = ArrayAttr.get(np.stack(columns, axis=1))
-        rows.properties["rings"] = ArrayAttr.get(table)
+    def _assign_rows(self, rows: _Rows, plans: Sequence[MemoryPlan]) -> None:
+        """Where each row is, and of each ring its place and when its first row comes."""
+        slots, request = rows.slots, np.array(rows.request, np.int64)
+        base = np.zeros(len(request), np.int64)
+        for core, span in _spans(slots.core):
+            base[span] = plans[core].address[request[span]]
+        address = base[slots.area] + slots.offset
+        rings = np.stack((slots.core, base, slots.size, rows.begins), axis=1)
+        ends = np.cumsum([len(one) for one in rows.instances])
+        for number, (op, one, end) in enumerate(zip(rows.ops, rows.instances, ends.tolist(), strict=True)):
+            mine = address[end - len(one) : end]
+            order = np.lexsort((one.row, one.core))
+            columns = (one.core[order], one.row[order], mine[order])
+            op.properties["instances"] = ArrayAttr.get(np.stack(columns, axis=1))
+            op.properties["rings"] = ArrayAttr.get(rings[(slots.tensor == number) & ~slots.shared])
+
+
+def _slot_elements(rows: pim.RowsOp) -> int:
+    """Elements that a row takes, with the columns of zeros beside it and what may be overwritten behind it."""
+    _, columns, channels = pim.shape_of(rows.result)
+    return (sum(rows.pads) + columns) * channels + rows.slack.value.data
 
 
 def check_lanes(program: pim.ProgramOp) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ class Instances:
     """Key of the event that brings the row."""
     last: Ints
     """Key of the last event that reads it."""
+    passing: NDArray[np.bool_]
+    """Whether the row is computed on its core and read by no lane there: it is sent away, or stored."""
 
     def __len__(self) -> int:
         return len(self.core)
@@ -49,6 +51,7 @@ def row_instances(rows: pim.RowsOp, lanes_of: dict[pim.CoreBatchOp, Lanes]) -> I
     brought: list[Ints] = []
     read: list[Ints] = []
     begun: list[Ints] = []
+    computed: list[Ints] = []
     for use in rows.result.uses:
         match use.operation:
             case pim.CoreBatchOp() as batch:
@@ -63,7 +66,7 @@ def row_instances(rows: pim.RowsOp, lanes_of: dict[pim.CoreBatchOp, Lanes]) -> I
                     begun.append(_events(row, core, lanes.steps[lane], Phase.COMPUTE))
                 else:
                     every = np.arange(len(lanes.cores))
-                    brought.append(_events(every, lanes.cores, lanes.steps, Phase.COMPUTE))
+                    computed.append(_events(every, lanes.cores, lanes.steps, Phase.COMPUTE))
                     read.append(_events(every, lanes.cores, lanes.last_steps, Phase.STORE))
             case pim.LoadOp() as load:
                 table = load.rows.array
@@ -76,7 +79,12 @@ def row_instances(rows: pim.RowsOp, lanes_of: dict[pim.CoreBatchOp, Lanes]) -> I
                 pass  # the lane that computes the row stores it
             case op:
                 raise AssertionError(f"{op.name} uses rows")
-    return _merge(rows, _joined(brought), _joined(read), _joined(begun))
+    found = _merge(rows, _joined([*brought, *computed]), _joined(read), _joined(begun))
+    height = pim.shape_of(rows.result)[0]
+    place, lanes_read, made = (
+        core * height + row for row, core in ((found.row, found.core), _joined(begun).T[:2], _joined(computed).T[:2])
+    )
+    return replace(found, passing=np.isin(place, made) & ~np.isin(place, lanes_read))
 
 
 def producer_of(rows: pim.RowsOp) -> pim.CoreBatchOp | None:
@@ -116,7 +124,8 @@ def _merge(rows: pim.RowsOp, brought: Ints, read: Ints, begun: Ints) -> Instance
     np.maximum.at(last, position, last_read)
     core, row = np.divmod(place, height)
     order = np.lexsort((row, first, core))
-    return Instances(core[order], row[order], first[order], last[order])
+    nothing = np.zeros(len(order), np.bool_)
+    return Instances(core[order], row[order], first[order], last[order], nothing)
 
 
 def _extreme(events: Ints, height: int, largest: bool) -> tuple[Ints, Ints]:

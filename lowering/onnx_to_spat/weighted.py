@@ -142,11 +142,30 @@ def _emit_part(
         vectors = [view for part in runs for view in part]
 
     total: SSAValue | None = None
-    for part, vector in zip(slices, vectors, strict=True):
+    for part, vector in _overlapping_first(product, slices, vectors):
         partial = builder.apply(VMMOp(vector, held, part.row - first))
         total = partial if total is None else builder.apply(VAddOp(total, partial))
     assert total is not None
     return context.emit(builder, total)[0]
+
+
+def _overlapping_first(
+    product: Product, slices: Sequence[Slice], vectors: Sequence[SSAValue]
+) -> list[tuple[Slice, SSAValue]]:
+    """Slices and their vectors in an order in which those that read the same of neighbouring windows follow each other.
+
+    The elements that one slice reads of a window, another one reads of the next: where the window moves by so many
+    elements as lie between them. Their addresses then are in registers still.
+    """
+
+    def place(part: Slice) -> tuple[int, ...]:
+        piece = product.pieces[part.runs[0].piece]
+        width = product.feature.segments[piece.segment].width
+        position = piece.column * product.kernel.dilation[1] * width + part.runs[0].start
+        return piece.row, piece.segment, position % (product.step * width), position
+
+    pairs = list(zip(slices, vectors, strict=True))
+    return pairs if product.copy_cycles else sorted(pairs, key=lambda pair: place(pair[0]))
 
 
 def _emit_sum(context: LoweringContext, op: Operation, partials: Sequence[SSAValue], replicas: int) -> SSAValue:
