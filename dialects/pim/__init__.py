@@ -6,29 +6,13 @@ The same ops appear on tensors (what each core computes, pure) and, after `pim-b
 
 from xdsl.ir import Dialect
 
+from ..interned import buffer_type, integer
 from .attributes import Access, AccessAttr, access_attr, access_list
-from .ops import (
-    INSTRUCTIONS,
-    OPS,
-    AllocOp,
-    ConstantOp,
-    ConstantRowsOp,
-    CoreBatchOp,
-    EmptyOp,
-    EndOp,
-    InputOp,
-    IssueOp,
-    LoadOp,
-    MatrixOp,
-    OutputOp,
-    ProgramOp,
-    RowsOp,
-    TransferOp,
-    YieldOp,
-    buffer_type,
-    integer,
-    shape_of,
-)
+from .batch_ops import CoreBatchOp
+from .instruction_ops import INSTRUCTIONS, AllocOp, EmptyOp, EndOp, IssueOp, YieldOp
+from .program_ops import ConstantOp, InputOp, MatrixOp, OutputOp, ProgramOp
+from .row_ops import ConstantRowsOp, LoadOp, RowsOp, TransferOp
+from .values import shape_of
 
 __all__ = [
     "INSTRUCTIONS",
@@ -57,4 +41,24 @@ __all__ = [
     "shape_of",
 ]
 
-Pim = Dialect("pim", list(OPS), [AccessAttr])
+Pim = Dialect(
+    "pim",
+    [
+        EndOp,
+        ProgramOp,
+        InputOp,
+        OutputOp,
+        ConstantOp,
+        MatrixOp,
+        CoreBatchOp,
+        YieldOp,
+        EmptyOp,
+        AllocOp,
+        IssueOp,
+        LoadOp,
+        TransferOp,
+        RowsOp,
+        ConstantRowsOp,
+    ],
+    [AccessAttr],
+)
