@@ -155,10 +155,14 @@ def sends_last(package: Package) -> Package:
 
 
 def cores_exchanged(package: Package) -> Package:
-    """Two cores change places, with all that they have."""
+    """Two cores change places, with all that they have, which is not of the same nodes."""
     program = package.program
+    assert program.node is not None
+    computes = np.isin(program.columns.op, [Op.MVMUL, *VECTOR_OPS])
+    nodes = [set(program.node[computes & (program.core_of_rows() == core)]) for core in range(program.core_count)]
     place = np.arange(program.core_count)
-    place[[0, 1]] = 1, 0
+    other = next(core for core in range(1, program.core_count) if nodes[core] != nodes[0])
+    place[[0, other]] = other, 0
     rows = np.concatenate([np.arange(*program.core_start[core : core + 2]) for core in place])
     moved = taking(package, rows, place[program.core_of_rows()])
     columns = moved.program.columns

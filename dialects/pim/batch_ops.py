@@ -102,7 +102,7 @@ class CoreBatchOp(IRDLOperation):
         steps: ArrayAttr,
         spans: ArrayAttr | None,
         resumes: ArrayAttr | None,
-        fetches: ArrayAttr | None,
+        fetches: ArrayAttr | None = None,
         inputs: Sequence[SSAValue],
         windows: Sequence[Attribute],
         constants: Sequence[SSAValue],

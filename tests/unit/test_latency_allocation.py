@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tilec.analysis import latency_allocation
 from tilec.analysis.latency_allocation import (
     BUSY,
     FILL,
@@ -139,17 +140,32 @@ def separate_cost(which: Sequence[Layer], choices: Sequence[Choice], cores: int)
 @settings(max_examples=200, deadline=None)
 @given(layers(most=4), st.integers(2, 12))
 def test_no_other_options_take_less_time_and_no_more_arrays(which: list[Layer], cores: int) -> None:
-    """Exhaustively: what a price on arrays finds is the optimum for the arrays that it takes."""
-    try:
-        choices = [Choice(1, choice.option) for choice in allocate_for_latency(which, cores, 4)]
-    except InfeasibleError:
-        return
+    """Exhaustively: what a price on arrays finds is the optimum for the arrays that it takes, as long as layers do not
+    crowd on cores that others leave."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(latency_allocation, "MOST_OF_CORE", (1.0,))
+        try:
+            choices = [Choice(1, choice.option) for choice in allocate_for_latency(which, cores, 4)]
+        except InfeasibleError:
+            return
     least = min(
         separate_cost(which, other, cores)
         for other in single(which)
         if arrays_of(which, other) <= arrays_of(which, choices)
     )
     assert separate_cost(which, choices, cores) == pytest.approx(least)
+
+
+def test_parts_that_would_fill_cores_are_small_where_others_have_much_to_do() -> None:
+    """Eight cores of 16 arrays. A fully connected layer is quickest in six parts that fill one each; then three replicas
+    for 16 rows of a convolution, of 1000 cycles each, share two cores, and one of these works for 11000 cycles. In
+    parts of 8 arrays, which take 50 cycles longer, each replica has a core. With two rows, nothing is to be gained."""
+    dense = Layer("dense", 1, (option(6, 16, 10, latency=100), option(12, 8, 10, latency=150)))
+    for rows, expected in ((16, [Choice(1, 1)]), (2, [Choice(1, 0)])):
+        convolution = Layer("convolution", rows, (option(1, 2, 1000, latency=1000),))
+        choices = allocate_for_latency([dense, convolution], 8, 16)
+        assert choices[:1] == expected, rows
+        assert validate_choices([dense, convolution], choices, 8, 16) == []
 
 
 def busiest_cost(which: Sequence[Layer], choices: Sequence[Choice]) -> float:

@@ -118,7 +118,15 @@ class Replay:
                 if rows.result in (*batch.inputs, *batch.constants)
                 for lane in np.flatnonzero(batch.lane_cores == core)
             ]
-            assert step == min(first for first, _ in lanes), f"core {core} loads a constant before it needs it"
+            fetched = [
+                when
+                for batch in self.batches
+                if batch.fetches is not None
+                for number, where, when in batch.fetches.array.tolist()
+                if where == core and batch.loaded_constants[number] is rows.result
+            ]
+            begin = min(first for first, _ in lanes)
+            assert step == min([begin, *fetched]), f"core {core} loads a constant when it is not planned"
             last = key(max(last for _, last in lanes), Phase.COMPUTE)
             yield Life(core, address, size, key(step, Phase.FILL), last, "constant")
 
