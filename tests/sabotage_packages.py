@@ -156,13 +156,23 @@ def sends_last(package: Package) -> Package:
 
 def cores_exchanged(package: Package) -> Package:
     """Two cores change places, with all that they have, which is not of the same nodes."""
+    return exchanged(package, unlike_the_first(package))
+
+
+def unlike_the_first(package: Package) -> int:
+    """A core that computes other nodes than core 0."""
     program = package.program
     assert program.node is not None
     computes = np.isin(program.columns.op, [Op.MVMUL, *VECTOR_OPS])
     nodes = [set(program.node[computes & (program.core_of_rows() == core)]) for core in range(program.core_count)]
+    return next(core for core in range(1, program.core_count) if nodes[core] != nodes[0])
+
+
+def exchanged(package: Package, core: int) -> Package:
+    """Core 0 and another one change places."""
+    program = package.program
     place = np.arange(program.core_count)
-    other = next(core for core in range(1, program.core_count) if nodes[core] != nodes[0])
-    place[[0, other]] = other, 0
+    place[[0, core]] = core, 0
     rows = np.concatenate([np.arange(*program.core_start[core : core + 2]) for core in place])
     moved = taking(package, rows, place[program.core_of_rows()])
     columns = moved.program.columns
@@ -230,7 +240,8 @@ def nodes_renumbered(package: Package) -> Package:
 
 
 def cores_there_and_back(package: Package) -> Package:
-    return cores_exchanged(cores_exchanged(package))
+    other = unlike_the_first(package)
+    return exchanged(exchanged(package, other), other)
 
 
 @dataclass(frozen=True)

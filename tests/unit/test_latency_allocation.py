@@ -157,8 +157,8 @@ def test_no_other_options_take_less_time_and_no_more_arrays(which: list[Layer], 
 
 
 def test_parts_that_would_fill_cores_are_small_where_others_have_much_to_do() -> None:
-    """Eight cores of 16 arrays. A fully connected layer is quickest in six parts that fill one each; then three replicas
-    for 16 rows of a convolution, of 1000 cycles each, share two cores, and one of these works for 11000 cycles. In
+    """Eight cores of 16 arrays. A fully connected layer is quickest in six parts that fill one each; then the three
+    replicas for 16 rows of a convolution, of 1000 cycles each, share two cores, and one of these works for 11000. In
     parts of 8 arrays, which take 50 cycles longer, each replica has a core. With two rows, nothing is to be gained."""
     dense = Layer("dense", 1, (option(6, 16, 10, latency=100), option(12, 8, 10, latency=150)))
     for rows, expected in ((16, [Choice(1, 1)]), (2, [Choice(1, 0)])):
