@@ -42,7 +42,7 @@ class SpatSchedulePeftPass(ModulePass):
     they finish earliest, given at what times the core is busy already; on equal cores the optimistic cost is the same
     everywhere. Lanes then run in order of their ranks, the longest way to the end, in which lanes of a replica follow
     one another; a lane that gets urgent interrupts what its core runs. When each row is sent to each core that reads it
-    is a part of the schedule: `sends`.
+    is a part of the schedule (`sends`), and so is when each core loads the constants that it needs (`fetches`).
     """
 
     name = "spat-schedule-peft"

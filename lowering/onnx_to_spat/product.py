@@ -39,6 +39,8 @@ each has to be sent as a whole to all that read it; in parts, cores share both. 
 
 
 VECTOR_PART = 1024
+"""The same of layers with one row, as fully connected ones: what is sent to many parts, one after the other, is short.
+With fewer outputs, as measured, sums of parts are too many."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +265,7 @@ def products(feature: Feature, kernel: Kernel, outputs: int, machine: Machine, p
 
 
 def _column_parts(outputs: int, array_columns: int, most: int) -> int:
-    """Parts of `COLUMN_PART` outputs or fewer; one part less if the last one would not even fill half an array."""
+    """Parts of ``most`` outputs or fewer; one part less if the last one would not even fill half an array."""
     parts = -(-outputs // most)
     width = -(-outputs // (parts * array_columns)) * array_columns
     last = (outputs - 1) % width + 1
