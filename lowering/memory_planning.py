@@ -356,7 +356,8 @@ def _fetched(batch: pim.CoreBatchOp, constant: SSAValue) -> dict[int, int]:
             "number them from 0",
         )
     mine = np.isin(number, [index for index, value in enumerate(loaded) if value is constant])
-    return dict(zip(core[mine].tolist(), event_key(step[mine], Phase.FILL).tolist(), strict=True))
+    order = np.argsort(-step[mine], kind="stable")  # what has several numbers is loaded at the first of the steps
+    return dict(zip(core[mine][order].tolist(), event_key(step[mine], Phase.FILL)[order].tolist(), strict=True))
 
 
 def _lives_of_lanes(batch: pim.CoreBatchOp, begin: Phase) -> list[tuple[int, int, int]]:

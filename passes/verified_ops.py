@@ -8,9 +8,10 @@ entry. First by their identity, which is fast, then by their content.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
@@ -100,7 +101,7 @@ class VerifiedOps:
         array_kind, seen = _array_kind(), self._seen
         found: list[object] = [*look.key[:3]]
         for attribute in look.held:
-            if type(attribute) is not array_kind:
+            if array_kind is None or type(attribute) is not array_kind:
                 known = seen.get(id(attribute))
                 number = self.attribute_number(attribute) if known is None else known[1]
                 if number == _NOT_LOADED:
@@ -152,14 +153,17 @@ def _is_loaded(attribute: Attribute) -> bool:
     """Whether the numbers of all arrays in an attribute can be read."""
     if isinstance(attribute, BuiltinArrayAttr):
         return all(map(_is_loaded, cast("BuiltinArrayAttr[Attribute]", attribute).data))
-    return not isinstance(attribute, _array_kind()) or attribute.has_data
+    kind = _array_kind()
+    return kind is None or not isinstance(attribute, kind) or attribute.has_data
 
 
-@cache
-def _array_kind() -> type[ArrayAttr]:
-    from ..dialects.tile import ArrayAttr  # brings numpy, which a module without such ops never needs
+_TILE = f"{__name__.rpartition('.passes.')[0]}.dialects.tile"
 
-    return ArrayAttr
+
+def _array_kind() -> type[ArrayAttr] | None:
+    """The class of arrays; None as long as nothing can have any: it brings numpy, which takes its time to load."""
+    module = sys.modules.get(_TILE)
+    return None if module is None else module.ArrayAttr
 
 
 @dataclass(frozen=True)

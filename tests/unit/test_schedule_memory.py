@@ -116,7 +116,7 @@ def test_estimated_peaks_are_near_the_planned_ones(name: str) -> None:
             finish = [begin + op.lane_spans for begin, op in zip(start, batches, strict=True)]
             timed = timed_batches(batches, cores, costs, TransferModel(costs.target))
             resumes = [np.zeros((0, 3), np.int64) for _ in batches]
-            timeline = Timeline(start, finish, resumes, [op.planned_sends for op in batches], 0)
+            timeline = Timeline(start, finish, resumes, [op.planned_sends for op in batches], [], 0)
             estimates.append(int(estimated_peaks(batches, timed, timeline, costs).max()))
 
     module = lower(onnx.load(EXAMPLES / f"{name}.onnx"), after_pass=estimate)
