@@ -54,6 +54,10 @@ class PlacedLanes:
     timeline: Timeline
     excess: int
     """Bytes that seem to be missing in the core that needs most."""
+    leads: Sequence[int]
+    """By how many rows each batch may be ahead of its slowest reader."""
+    room: int
+    """Bytes of a core's memory that rows, constants and temporary tiles are to fit."""
 
     @property
     def fits(self) -> bool:
@@ -83,8 +87,10 @@ class ReplicaPlacer:
         if samples > 1:
             self.room = int((1 - GAPS) * self.room)
 
-    def placements(self, leads: int | Sequence[int] = UNBOUNDED) -> Iterator[PlacedLanes]:
-        """Placements, each for the times at which replicas are busy on the one before."""
+    def placements(self, leads: Sequence[int] | None = None) -> Iterator[PlacedLanes]:
+        """Placements, each for the times at which replicas are busy on the one before; nothing is held back without
+        ``leads``."""
+        leads = [UNBOUNDED] * len(self.batches) if leads is None else leads
         machine, constants = self.target.machine, [self.costs.of(batch).constant_bytes for batch in self.batches]
         timeline = schedule_lanes(self.timed, self.count, leads, self.graph, self.in_turn)
         memory = _memory(self.graph, self.timed, timeline, self.slots, constants)
@@ -92,18 +98,30 @@ class ReplicaPlacer:
         for _ in range(ROUNDS):
             groups = Groups(_busy(self.group_of, timeline, self.count), memory, self.scratch, self.arrays, self.owner)
             core = pack_groups(groups, machine.core_count, machine.arrays_per_core, limit)
-            placed = self._placed(core, leads)
+            placed = self._placed(core, leads, self.room)
             timeline = placed.timeline
             yield placed
 
-    def _placed(self, core: Ints, leads: int | Sequence[int]) -> PlacedLanes:
+    def moved_near(self, placed: PlacedLanes) -> PlacedLanes:
+        """The schedule with the same groups on one core, and cores moved to where on the mesh traffic is near."""
+        return self._placed(np.concatenate(placed.cores), placed.leads, placed.room)
+
+    def scheduled(self, timed: list[TimedBatch], leads: Sequence[int]) -> Timeline:
+        """The schedule of ``timed``, the batches on some cores."""
+        return schedule_lanes(timed, self.target.machine.core_count, leads, self.graph, self.in_turn)
+
+    def excess(self, timed: list[TimedBatch], timeline: Timeline, room: int) -> int:
+        """Bytes that seem to be missing in the core that needs most, if each has ``room``."""
+        peaks = estimated_peaks(self.batches, timed, timeline, self.costs, self.slots, self.graph)
+        return max(0, int(peaks.max()) - room)
+
+    def _placed(self, core: Ints, leads: Sequence[int], room: int) -> PlacedLanes:
         """The schedule with each group on its ``core``, wherever on the mesh these are."""
         core = core_places(self.batches, self.graph, core[np.concatenate(self.group_of)], self.target)[core]
         cores = np.split(core, self.first)
         timed = moved_batches(self.timed, cores, self.transfers)
-        timeline = schedule_lanes(timed, self.target.machine.core_count, leads, self.graph, self.in_turn)
-        peaks = estimated_peaks(self.batches, timed, timeline, self.costs, self.slots, self.graph)
-        return PlacedLanes(cores, self.graph, timed, timeline, max(0, int(peaks.max()) - self.room))
+        timeline = self.scheduled(timed, leads)
+        return PlacedLanes(cores, self.graph, timed, timeline, self.excess(timed, timeline, room), leads, room)
 
 
 def core_places(batches: Sequence[ComputeBatchOp], graph: LaneGraph, core: Ints, target: Target) -> Ints:
