@@ -19,9 +19,9 @@ from .timeline import TimedBatch, Timeline
 
 Ints = NDArray[np.int64]
 
-RUN, CORE, TRAVEL, QUEUE, OUTSET = range(5)
+RUN, CORE, TRAVEL, QUEUE, TAIL = range(5)
 """Kinds of steps. A lane runs, with what interrupts it; has its rows, but its core does something else, or loads; its
-last row is sent and received; waits for messages before it or for its receiver. Or: nothing is to be waited for yet."""
+last row is sent and received; waits for messages before it or for its receiver. Or: all lanes have ended."""
 
 NONE = -1
 
@@ -34,8 +34,8 @@ class Chain:
     """The critical chain of a schedule, from the end of all backwards."""
 
     steps: Ints
-    """[n, 4] kind, lane, first cycle, and first cycle after it, which is the first one of the step before. The lane of a
-    row that travels or is queued is the one that computes it."""
+    """[n, 4] kind, lane, first cycle, and first cycle after it, which is the first one of the step before. The lane of
+    a row that travels or is queued is the one that computes it."""
     waits: Ints
     """[m, 3] a lane, the one on the same core that held it up, and for how many cycles."""
     queues: Ints
@@ -70,8 +70,8 @@ class ChainFinder:
 
     def find(self, batches: Sequence[TimedBatch], timeline: Timeline) -> Chain:
         """The chain of ``timeline``, a schedule of ``batches``. O(n log n) in lanes and reads."""
-        core = np.concatenate([one.cores for one in batches])
-        start, finish = np.concatenate(timeline.start), np.concatenate(timeline.finish)
+        core = _joined([one.cores for one in batches])
+        start, finish = _joined(timeline.start), _joined(timeline.finish)
         rows = self._last_rows(batches, timeline, core, finish)
         behind = int(finish.max(initial=0)) + 1
         by_end = np.lexsort((finish, core))
@@ -80,7 +80,8 @@ class ChainFinder:
         # Of each lane, the one of its core that ends last before it starts: where it is in that order.
         before = np.searchsorted((core * behind + finish)[by_end], core * behind + start, side="right") - 1
         lanes = _Lanes(*(column.tolist() for column in (core, start, finish, by_end, place, before)))
-        return _walk(lanes, *(column.tolist() for column in rows), timeline.makespan)
+        row, sent, there = (column.tolist() for column in rows)
+        return _walk(lanes, row, sent, there, timeline.makespan)
 
     def _last_rows(
         self, batches: Sequence[TimedBatch], timeline: Timeline, core: Ints, finish: Ints
@@ -130,7 +131,7 @@ def _walk(lanes: _Lanes, row: list[int], sent: list[int], there: list[int], make
 
     lane = max(range(len(row)), key=lanes.finish.__getitem__, default=NONE)
     time = 0 if lane == NONE else lanes.finish[lane]
-    step(OUTSET, lane, time, makespan)
+    step(TAIL, lane, time, makespan)
     while lane != NONE:
         start = lanes.start[lane]
         step(RUN, lane, start, lanes.finish[lane])
@@ -151,7 +152,16 @@ def _walk(lanes: _Lanes, row: list[int], sent: list[int], there: list[int], make
         step(QUEUE, row[lane], done, sent[lane])
         queues.append((lane, row[lane], sent[lane] - done))
         lane = row[lane]
-    return Chain(*(np.array(found, np.int64).reshape(-1, n) for found, n in ((steps, 4), (waits, 3), (queues, 3))))
+    return Chain(_lines(steps, 4), _lines(waits, 3), _lines(queues, 3))
+
+
+def _joined(columns: Sequence[Ints]) -> Ints:
+    return np.concatenate([np.zeros(0, np.int64), *columns])
+
+
+def _lines(found: Sequence[tuple[int, ...]], width: int) -> Ints:
+    """[n, width], also of none."""
+    return np.array(found, np.int64).reshape(-1, width)
 
 
 def _interrupting(lanes: _Lanes, lane: int) -> list[int]:

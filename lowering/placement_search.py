@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..analysis.lane_scheduler import WORTH_COMPILING
 from ..analysis.occupancy import busy_cycles
-from ..analysis.timeline import TimedBatch, Timeline
+from ..analysis.timeline import TimedBatch
 from ..analysis.waits import ChainFinder
 from .replica_placement import PlacedLanes, ReplicaPlacer
 
@@ -59,7 +59,7 @@ def shortened(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
     lanes, reads = len(placed.graph.batch_of), len(placed.graph.row)
     effort = EFFORT if lanes >= WORTH_COMPILING else SMALL_EFFORT
     tries = min(MOST_TRIES, effort // max(1, lanes + reads))
-    if not placed.fits or tries < 1:
+    if not placed.fits or not lanes or tries < 1:
         return placed
     best = _Search(placer, placed).run(tries)
     return best if best is placed else min(best, placer.moved_near(best), key=_rank)

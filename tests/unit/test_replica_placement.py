@@ -20,6 +20,7 @@ from tilec.analysis.timeline import Timeline, validate_timeline
 from tilec.dialects.registry import make_context
 from tilec.dialects.spat import ComputeBatchOp
 from tilec.lowering.lane_cost import BatchCosts, batch_arrays
+from tilec.lowering.lane_schedule import schedule_replicas
 from tilec.lowering.lane_tasks import spread_vector_batches
 from tilec.lowering.onnx_importer import import_onnx
 from tilec.lowering.replica_placement import (
@@ -28,7 +29,6 @@ from tilec.lowering.replica_placement import (
     PlacedLanes,
     _busy,  # pyright: ignore[reportPrivateUsage]
     core_places,
-    place_replicas,
 )
 from tilec.lowering.target import target_of
 from tilec.passes.manager import PassManager
@@ -96,7 +96,7 @@ def placed(name: str, machine: str) -> Placed:
     batches = [op for op in module.walk() if isinstance(op, ComputeBatchOp)]
     costs = BatchCosts(target_of(module))
     spread_vector_batches(batches, costs)
-    return Placed(batches, costs, place_replicas(batches, costs))
+    return Placed(batches, costs, schedule_replicas(batches, costs))
 
 
 @pytest.fixture(scope="module", params=[("network", "tiny4"), ("squeezenet1_0", "reference144")], ids=lambda p: p[0])
@@ -197,7 +197,7 @@ def test_places_on_the_mesh_keep_cores_together_and_messages_near(one: Placed) -
 
 
 def test_placement_is_the_same_every_time(one: Placed) -> None:
-    again = place_replicas(one.batches, one.costs).cores
+    again = schedule_replicas(one.batches, one.costs).cores
     assert [cores.tolist() for cores in again] == [cores.tolist() for cores in one.cores]
 
 
@@ -224,4 +224,4 @@ def test_weights_that_do_not_fit_are_refused() -> None:
     module = parse_module(TOO_LARGE)
     batches = [op for op in module.walk() if isinstance(op, ComputeBatchOp)]
     with pytest.raises(NoRoomError):
-        place_replicas(batches, BatchCosts(target_of(module)))
+        schedule_replicas(batches, BatchCosts(target_of(module)))
