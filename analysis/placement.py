@@ -124,11 +124,11 @@ def _compiled(busy: Ints, traffic: Ints, hops: Ints, place: Ints) -> Ints:
     number = np.full(places, -1, dtype=np.int64)
     number[busy] = np.arange(len(busy))
     product = _product(traffic, hops, place[busy])
-    place = np.ascontiguousarray(place.copy())
-    code: Any = Code(np.ascontiguousarray(traffic), np.ascontiguousarray(hops, np.int64), number)
-    state: Any = State(place, np.ascontiguousarray(product))
+    place = place.copy()
+    columns: list[Any] = [np.ascontiguousarray(column, np.int64) for column in (traffic, hops, number, place, product)]
+    code, state = Code(*columns[:3]), State(*columns[3:])
     SWAPS.run(Facts(len(busy), places), code, state, places if len(busy) else 0)
-    return place
+    return columns[3]
 
 
 def _product(traffic: Ints, hops: Ints, at: Ints) -> Ints:

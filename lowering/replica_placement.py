@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.core_packing import Groups, pack_groups
+from ..analysis.core_packing import SCALE, Groups, pack_groups
 from ..analysis.lane_events.layout import UNBOUNDED
 from ..analysis.lane_graph import LaneGraph, row_uses
 from ..analysis.lane_scheduler import graph_of, schedule_lanes
 from ..analysis.message_times import residences
+from ..analysis.occupancy import busy_cycles
 from ..analysis.placement import place_cores
 from ..analysis.timeline import TimedBatch, Timeline
 from ..dialects.spat import ComputeBatchOp
@@ -27,7 +28,6 @@ from .target import Target
 from .transfer_costs import TransferModel, row_bytes
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 PERIODS = 128
 """Periods of time that the packing distinguishes."""
@@ -94,7 +94,7 @@ class ReplicaPlacer:
         machine, constants = self.target.machine, [self.costs.of(batch).constant_bytes for batch in self.batches]
         timeline = schedule_lanes(self.timed, self.count, leads, self.graph, self.in_turn)
         memory = _memory(self.graph, self.timed, timeline, self.slots, constants)
-        limit = MEMORY_SHARE * machine.local_memory_bytes
+        limit = int(MEMORY_SHARE * machine.local_memory_bytes)
         for _ in range(ROUNDS):
             groups = Groups(_busy(self.group_of, timeline, self.count), memory, self.scratch, self.arrays, self.owner)
             core = pack_groups(groups, machine.core_count, machine.arrays_per_core, limit)
@@ -134,27 +134,23 @@ def core_places(batches: Sequence[ComputeBatchOp], graph: LaneGraph, core: Ints,
     return place_cores(traffic, machine.hops)
 
 
-def _busy(group_of: Sequence[Ints], timeline: Timeline, count: int) -> Floats:
-    """[groups, PERIODS] the share of each period that each group's lanes take, spread over its neighbours."""
-    found = np.zeros((count, PERIODS))
-    width = max(timeline.makespan, 1) / PERIODS
-    for mine, start, finish in zip(group_of, timeline.start, timeline.finish, strict=True):
-        np.add.at(found, mine, _elapsed(finish / width) - _elapsed(start / width))
+def _busy(group_of: Sequence[Ints], timeline: Timeline, count: int) -> Ints:
+    """[groups, PERIODS] the share of each period that each group's lanes take, spread over its neighbours, in parts of
+    `SCALE`."""
+    width = -(-max(timeline.makespan, 1) // PERIODS)
+    start, finish = np.concatenate(timeline.start), np.concatenate(timeline.finish)
+    found = busy_cycles(np.concatenate(group_of), count, start, finish, width, PERIODS)
     total = np.cumsum(np.pad(found, ((0, 0), (REACH + 1, REACH))), axis=1)
-    return (total[:, 2 * REACH + 1 :] - total[:, : -2 * REACH - 1]) / (2 * REACH + 1)
-
-
-def _elapsed(time: Floats) -> Floats:
-    """[n, PERIODS] how much of each period has passed at each time, which is counted in periods."""
-    return np.clip(time[:, None] - np.arange(PERIODS), 0, 1)
+    near = total[:, 2 * REACH + 1 :] - total[:, : -2 * REACH - 1]
+    return SCALE * near // ((2 * REACH + 1) * width)
 
 
 def _memory(
     graph: LaneGraph, timed: list[TimedBatch], timeline: Timeline, slots: Sequence[int], constants: Sequence[int]
-) -> Floats:
+) -> Ints:
     """[groups, PERIODS] bytes of the rows that each group holds, and of its constants."""
     group = np.concatenate([one.cores for one in timed])
-    found = np.zeros((int(group.max()) + 1, PERIODS))
+    found = np.zeros((int(group.max()) + 1, PERIODS), np.int64)
     width = max(timeline.makespan, 1) / PERIODS
     for one, constant in zip(timed, constants, strict=True):
         found[np.unique(one.cores)] += constant

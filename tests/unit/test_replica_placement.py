@@ -14,7 +14,7 @@ from models import build
 from numpy.typing import NDArray
 from odd_models import MODELS
 from odd_models import build as build_odd
-from tilec.analysis.core_packing import NoRoomError
+from tilec.analysis.core_packing import SCALE, NoRoomError
 from tilec.analysis.lane_scheduler import schedule_lanes
 from tilec.analysis.timeline import Timeline, validate_timeline
 from tilec.dialects.registry import make_context
@@ -35,7 +35,7 @@ from tilec.passes.manager import PassManager
 from tilec.passes.pipeline import build_pipeline
 
 
-def profile(lanes: list[tuple[int, int, int]], makespan: int, groups: int) -> NDArray[np.float64]:
+def profile(lanes: list[tuple[int, int, int]], makespan: int, groups: int) -> NDArray[np.int64]:
     """The profile of lanes that are (group, start, finish)."""
     core, start, finish = (np.array(column) for column in zip(*lanes, strict=True))
     nothing = np.zeros((0, 3), np.int64)
@@ -48,7 +48,7 @@ def test_a_lane_is_spread_over_its_neighbourhood() -> None:
     assert found.shape == (3, PERIODS)
     for group, period, share in ((0, 50, 1.0), (1, 70, 0.5)):
         near = np.abs(np.arange(PERIODS) - period) <= REACH
-        np.testing.assert_allclose(found[group], np.where(near, share / (2 * REACH + 1), 0), atol=1e-12)
+        assert found[group].tolist() == np.where(near, int(SCALE * share) // (2 * REACH + 1), 0).tolist()
     assert (found[2] == 0).all()
 
 
@@ -61,16 +61,17 @@ def test_the_profile_of_a_group_sums_to_its_work(lanes: list[tuple[int, int, int
     """But for what lies so near to an end that its neighbourhood reaches beyond."""
     timed = [(group, start, start + cycles) for group, start, cycles in lanes]
     makespan = max(finish for _, _, finish in timed) + rest
-    width = makespan / PERIODS
-    found = profile(timed, makespan, 3) * width
+    width = -(-makespan // PERIODS)
+    found = profile(timed, makespan, 3) * width / SCALE
     work = np.zeros(3)
     inner = np.zeros(3)
     for group, start, finish in timed:
         work[group] += finish - start
         inner[group] += max(0.0, min(finish, (PERIODS - REACH) * width) - max(start, REACH * width))
-    assert (found >= -1e-9).all()
-    assert (found.sum(axis=1) <= work + 1e-6).all()
-    assert (found.sum(axis=1) >= inner - 1e-6).all()
+    assert (found >= 0).all()
+    assert (found.sum(axis=1) <= work).all()
+    rounded = PERIODS * width / SCALE  # down, by less than 1 in each period
+    assert (found.sum(axis=1) >= inner - rounded).all()
 
 
 def test_no_work_is_no_profile() -> None:
