@@ -30,7 +30,7 @@ from .replica_placement import PlacedLanes, ReplicaPlacer
 Ints = NDArray[np.int64]
 
 EFFORT = 1_250_000
-"""Lanes and reads of rows to schedule in all, which bounds the time that the search takes."""
+"""Lanes, reads of rows, and quarters of loads to schedule in all, which bounds the time that the search takes."""
 
 SMALL_EFFORT = 25_000
 """The same for networks that are not worth compiling: interpreted, a lane takes longer."""
@@ -56,9 +56,11 @@ DRAWS = 60
 def shortened(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
     """The best schedule that is found from ``placed`` on, with the same leads; ``placed`` itself if that does not fit
     the memories, or if nothing shorter is found."""
-    lanes, reads = len(placed.graph.batch_of), len(placed.graph.row)
+    graph = placed.graph
+    lanes = len(graph.batch_of)
+    loads = len(graph.loads) + sum(one.batch.lanes * len(one.constants) for one in placed.timed)
     effort = EFFORT if lanes >= WORTH_COMPILING else SMALL_EFFORT
-    tries = min(MOST_TRIES, effort // max(1, lanes + reads))
+    tries = min(MOST_TRIES, effort // max(1, lanes + len(graph.row) + loads // 4))
     if not placed.fits or not lanes or tries < 1:
         return placed
     best = _Search(placer, placed).run(tries)
