@@ -40,6 +40,9 @@ MOST_TRIES = 150
 SLACK = 250
 """A schedule may end later than the one before by one part in so many."""
 
+FAR = 100
+"""And later than the best one by one part in so many."""
+
 CHOICES = 6
 """Of the cores where a replica collides least, so many are drawn from."""
 
@@ -64,7 +67,10 @@ def shortened(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
     if not placed.fits or not lanes or tries < 1:
         return placed
     best = _Search(placer, placed).run(tries)
-    return best if best is placed else min(best, placer.moved_near(best), key=_rank)
+    if best is placed:
+        return placed
+    best = min(best, placer.moved_near(best), key=_rank)
+    return replace(best, saved=placed.timeline.makespan - best.timeline.makespan)
 
 
 def _rank(placed: PlacedLanes) -> tuple[int, int]:
@@ -110,7 +116,8 @@ class _Search:
         core[group] = to
         timed = self._moved(core, int(self._placer.owner[group]))
         timeline = self._placer.scheduled(timed, self._best.leads)
-        if timeline.makespan >= self._timeline.makespan * (SLACK + 1) // SLACK:
+        latest = self._timeline.makespan * (SLACK + 1) // SLACK
+        if timeline.makespan >= min(latest, self._best.timeline.makespan * (FAR + 1) // FAR):
             return False
         if timeline.makespan < self._best.timeline.makespan:
             if self._placer.excess(timed, timeline, self._best.room):

@@ -117,6 +117,7 @@ class SpatSchedulePeftPass(ModulePass):
         if self.lead:
             timeline = schedule_lanes(placed.timed, target.machine.core_count, self.lead, placed.graph, samples > 1)
         record_statistic("makespan cycles", timeline.makespan)
+        record_statistic("cycles saved by moves", placed.saved)
         for index, (batch, cores) in enumerate(zip(batches, placed.cores, strict=True)):
             start = timeline.start[index]
             batch.properties["cores"] = ArrayAttr.get(cores.astype(np.int32))

@@ -65,6 +65,7 @@ def check(placer: ReplicaPlacer, before: PlacedLanes, after: PlacedLanes) -> Non
     """A valid schedule of the same lanes, no longer, in the same room, with arrays for all."""
     machine = placer.target.machine
     assert after.timeline.makespan <= before.timeline.makespan
+    assert after.saved == before.timeline.makespan - after.timeline.makespan
     assert (after.leads, after.room) == (before.leads, before.room)
     assert validate_timeline(after.timed, after.timeline) == []
     for mine, one, group in zip(after.cores, after.timed, placer.group_of, strict=True):
