@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 EFFORT = 1_250_000
 """Lanes, reads of rows, and quarters of loads to schedule in all, which bounds the time that the search takes."""
 
-SMALL_EFFORT = 25_000
+SMALL_EFFORT = 8_000
 """The same for networks that are not worth compiling: interpreted, a lane takes longer."""
 
 MOST_TRIES = 150
@@ -48,6 +48,9 @@ CHOICES = 6
 
 PERIODS = 64
 """Periods of time in which collisions are counted."""
+
+MARGIN = 120
+"""Hundredths of what a replica loses by collisions where it is, that it may lose where it moves."""
 
 LOAD = 50
 """A cycle of a core's load counts, whenever it is, as one part in so many of a cycle of collision."""
@@ -167,10 +170,14 @@ class _Moves:
         return None
 
     def _least_taken(self, group: int) -> list[int]:
-        """Cores with room for a group, and without another replica of its batch, where it collides least."""
-        placer, mine = self._placer, self._busy[group]
+        """Cores with room for a group, and without another replica of its batch, where it collides least, and hardly
+        more than where it is."""
+        placer, mine, home = self._placer, self._busy[group], self._core[group]
         room = self._free >= placer.arrays[group]
         room[self._core[placer.owner == placer.owner[group]]] = False
         cores = np.flatnonzero(room)
-        lost = self._taken[cores] @ mine + self._load[cores] * int(mine.sum()) // (LOAD * PERIODS)
-        return cores[np.argsort(lost, kind="stable")[:CHOICES]].tolist()
+        work = int(mine.sum())
+        lost = LOAD * PERIODS * (self._taken[cores] @ mine) + self._load[cores] * work
+        here = LOAD * PERIODS * int((self._taken[home] - mine) @ mine) + int(self._load[home] - work) * work
+        near = np.argsort(lost, kind="stable")[:CHOICES]
+        return cores[near[100 * lost[near] <= MARGIN * here]].tolist()
