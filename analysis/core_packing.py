@@ -29,8 +29,8 @@ Ints = NDArray[np.int64]
 LARGE = 1 / 4
 """Share of a core's arrays from which a group chooses before all smaller ones: it finds no room later."""
 
-SCALE = 1024
-"""What a group counts that is busy for a whole period: sums of whole numbers are the same in any order."""
+SCALE = 1 << 16
+"""What a group counts that is busy for a whole period. Sums of whole numbers are the same in any order."""
 
 PACKING = Kernel("packing", (packing_kernel,), packing_kernel)
 
@@ -116,17 +116,15 @@ def _numbers(columns: Sequence[Ints]) -> list[Any]:
 def _interpreted(groups: Groups, order: Ints, cores: int, arrays_per_core: int, memory_per_core: int) -> Ints:
     periods = groups.busy.shape[1]
     home = np.zeros(len(groups.arrays), np.int64)
-    # Whole numbers below 2**53, which floating point holds exactly and multiplies faster.
-    profiles = groups.busy.astype(np.float64)
-    busy, memory = np.zeros((cores, periods)), np.zeros((cores, periods), np.int64)
-    load = np.zeros(cores)  # the sum of busy
+    busy, memory = np.zeros((cores, periods), np.int64), np.zeros((cores, periods), np.int64)
+    load = np.zeros(cores, np.int64)  # the sum of busy
     highest, most_scratch = 0, 0
     scratch, free = np.zeros(cores, np.int64), np.full(cores, arrays_per_core)
     others = np.ones((int(groups.batch.max(initial=-1)) + 1, cores), np.bool_)  # of each batch: cores without it
     batches, arrays, scratches = groups.batch.tolist(), groups.arrays.tolist(), groups.scratch.tolist()
     works, peaks = groups.busy.sum(axis=1).tolist(), groups.memory.max(axis=1, initial=0).tolist()
     for group in order.tolist():
-        mine, alone = profiles[group], others[batches[group]]
+        mine, alone = groups.busy[group], others[batches[group]]
         fits = free >= arrays[group]
         choice = (fits & alone).nonzero()[0]
         if not len(choice):
