@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tilec.analysis.lane_scheduler import graph_of, schedule_lanes
 from tilec.analysis.occupancy import busy_cycles
 from tilec.analysis.timeline import TimedBatch, Timeline, TransferCosts
-from tilec.analysis.waits import CORE, MINOR, TAIL, QUEUE, RUN, TRAVEL, Chain, ChainFinder
+from tilec.analysis.waits import CORE, MINOR, QUEUE, RUN, TAIL, TRAVEL, Chain, ChainFinder
 from tilec.analysis.wavefront import LaneBatch, Read
 from tilec.analysis.window import RowWindow
 
