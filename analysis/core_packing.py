@@ -13,28 +13,38 @@ everywhere (Arabnejad and Barbosa 2014, equation 3), so that this earliest finis
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..support.machine_code import Kernel, can_compile
+from . import packing_kernel
+from .packing_kernel import LOAD, NONE, Code, Facts, State
+
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LARGE = 1 / 4
 """Share of a core's arrays from which a group chooses before all smaller ones: it finds no room later."""
 
-LOAD_WEIGHT = 0.05
-"""What a cycle of a core's load counts, whenever it is, against a cycle of collision."""
+SCALE = 1 << 16
+"""What a group counts that is busy for a whole period. Sums of whole numbers are the same in any order."""
+
+PACKING = Kernel("packing", (packing_kernel,), packing_kernel)
+
+WORTH_COMPILING = 20_000
+"""Groups times cores from which on loading llvmlite and the machine code takes less time than it saves."""
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
     """n groups over t periods of time."""
 
-    busy: Floats
-    """[n, t] the share of each period for which the group is busy."""
-    memory: Floats
+    busy: Ints
+    """[n, t] the share of each period for which the group is busy, in parts of `SCALE`."""
+    memory: Ints
     """[n, t] bytes that it holds."""
     scratch: Ints
     """[n] bytes that it needs while it is busy; groups on one core share them."""
@@ -52,7 +62,7 @@ class NoRoomError(Exception):
         super().__init__(f"group {group} fits no core")
 
 
-def pack_groups(groups: Groups, cores: int, arrays_per_core: int, memory_per_core: float) -> Ints:
+def pack_groups(groups: Groups, cores: int, arrays_per_core: int, memory_per_core: int) -> Ints:
     """The core of each group [n]. Raises NoRoomError if the arrays do not fit; memory is exceeded if need be."""
     work = groups.busy.sum(axis=1)
     large = np.where(groups.arrays > LARGE * arrays_per_core, groups.arrays, 0)
@@ -72,13 +82,44 @@ def validate_packing(groups: Groups, core: Ints, cores: int, arrays_per_core: in
     return found
 
 
-def _pack(groups: Groups, order: Ints, cores: int, arrays_per_core: int, memory_per_core: float) -> Ints:
+def _pack(groups: Groups, order: Ints, cores: int, arrays_per_core: int, memory_per_core: int) -> Ints:
+    if len(order) * cores >= WORTH_COMPILING and can_compile():
+        return _compiled(groups, order, cores, arrays_per_core, memory_per_core)
+    return _interpreted(groups, order, cores, arrays_per_core, memory_per_core)
+
+
+def _compiled(groups: Groups, order: Ints, cores: int, arrays_per_core: int, memory_per_core: int) -> Ints:
+    """The same as :func:`_interpreted`, as machine code."""
+    count, periods = groups.busy.shape
+    batches = int(groups.batch.max(initial=-1)) + 1
+    some = groups.busy > 0
+    begin = np.where(some.any(axis=1), some.argmax(axis=1), 0)
+    end = np.where(some.any(axis=1), periods - some[:, ::-1].argmax(axis=1), 0)
+    work, peak = groups.busy.sum(axis=1), groups.memory.max(axis=1, initial=0)
+    columns = (order, groups.busy, begin, end, work, groups.memory, peak, groups.scratch, groups.arrays, groups.batch)
+    code = Code(*_numbers(columns))
+    free = np.full(cores, arrays_per_core, np.int64)
+    sizes = (count, cores * periods, cores * periods, cores, cores, batches * cores)
+    home, busy, memory, load, scratch, holds = (np.zeros(size, np.int64) for size in sizes)
+    state = State(*_numbers((home, busy, memory, load, scratch, free, holds)))
+    refused = PACKING.run(Facts(cores, periods, memory_per_core), code, state, count)
+    if refused != NONE:
+        raise NoRoomError(refused)
+    return home
+
+
+def _numbers(columns: Sequence[Ints]) -> list[Any]:
+    """Arrays where the loop expects numbers. Those of 64 bits in one piece are the same arrays."""
+    return [np.ascontiguousarray(column, np.int64) for column in columns]
+
+
+def _interpreted(groups: Groups, order: Ints, cores: int, arrays_per_core: int, memory_per_core: int) -> Ints:
     periods = groups.busy.shape[1]
     home = np.zeros(len(groups.arrays), np.int64)
-    busy, memory = np.zeros((cores, periods)), np.zeros((cores, periods))
-    load = np.zeros(cores)  # the sum of busy, weighted
-    highest, most_scratch = 0.0, 0
-    scratch, free = np.zeros(cores), np.full(cores, arrays_per_core)
+    busy, memory = np.zeros((cores, periods), np.int64), np.zeros((cores, periods), np.int64)
+    load = np.zeros(cores, np.int64)  # the sum of busy
+    highest, most_scratch = 0, 0
+    scratch, free = np.zeros(cores, np.int64), np.full(cores, arrays_per_core)
     others = np.ones((int(groups.batch.max(initial=-1)) + 1, cores), np.bool_)  # of each batch: cores without it
     batches, arrays, scratches = groups.batch.tolist(), groups.arrays.tolist(), groups.scratch.tolist()
     works, peaks = groups.busy.sum(axis=1).tolist(), groups.memory.max(axis=1, initial=0).tolist()
@@ -93,17 +134,17 @@ def _pack(groups: Groups, order: Ints, cores: int, arrays_per_core: int, memory_
         most_scratch = max(most_scratch, scratches[group])
         # Mostly there is room even if what cores hold is at its most at the same time.
         if highest + peaks[group] + most_scratch > memory_per_core:
-            held = (memory[choice] + groups.memory[group]).max(axis=1) + np.maximum(scratch[choice], scratches[group])
-            excess = np.maximum(held - memory_per_core, 0)
+            held = (memory[choice] + groups.memory[group]).max(axis=1, initial=0)
+            excess = np.maximum(held + np.maximum(scratch[choice], scratches[group]) - memory_per_core, 0)
             choice = choice[excess == excess.min()]
-        lost = busy @ mine + load * works[group] / periods
+        lost = LOAD * periods * (busy @ mine) + load * works[group]
         core = int(choice[lost[choice].argmin()])
         home[group] = core
         alone[core] = False
         busy[core] += mine
         memory[core] += groups.memory[group]
-        load[core] = LOAD_WEIGHT * busy[core].sum()
-        highest = max(highest, float(memory[core].max()))
+        load[core] += works[group]
+        highest = max(highest, int(memory[core].max(initial=0)))
         scratch[core] = max(scratch[core], scratches[group])
         free[core] -= arrays[group]
     return home

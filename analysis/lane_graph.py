@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +30,17 @@ class LaneGraph:
     place: Ints
     """[n] the lane's place in the order of urgency."""
     row: Ints
-    """[k] rows that are read, and"""
+    """[k] rows that are read, in order, and"""
     reader: Ints
     """[k] the lanes that read them, each pair once."""
     loads: Ints
     """[l, 3] the rows of the network's inputs that are read, by lane: the lane, which input of its batch, and a number
     that each row has."""
+
+    @cached_property
+    def by_urgency(self) -> Ints:
+        """[k] the same as `reader`, for each row the most urgent lane first. Rows are in order in any case."""
+        return self.reader[np.lexsort((self.place[self.reader], self.row))]
 
     def read_counts(self) -> Ints:
         """[n] rows that each lane reads."""
@@ -92,9 +98,10 @@ class RowUses:
 
 def row_uses(graph: LaneGraph, core: Ints) -> RowUses:
     """The uses of rows when each lane is on its ``core`` [n]."""
-    here = core[graph.reader]
-    order = np.lexsort((graph.place[graph.reader], here, graph.row))
-    row, at, lanes = graph.row[order], here[order], graph.reader[order]
+    urgent = graph.by_urgency
+    here = core[urgent]
+    order = np.argsort(graph.row * (int(core.max(initial=0)) + 1) + here, kind="stable")
+    row, at, lanes = graph.row[order], here[order], urgent[order]
     begins = np.ones(len(row), np.bool_)
     begins[1:] = (row[1:] != row[:-1]) | (at[1:] != at[:-1])
     start = np.flatnonzero(begins)

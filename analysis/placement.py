@@ -12,10 +12,21 @@ Not handled: hops that depend on the direction, and contention on links.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
+from ..support.machine_code import Kernel, can_compile
+from . import placement_kernel
+from .placement_kernel import Code, Facts, State
+
 Ints = npt.NDArray[np.int64]
+
+SWAPS = Kernel("places", (placement_kernel,), placement_kernel)
+
+WORTH_COMPILING = 10_000
+"""Busy cores times places from which on loading llvmlite and the machine code takes less time than it saves."""
 
 
 def mesh_hops(height: int, width: int) -> Ints:
@@ -45,7 +56,8 @@ def place_cores(traffic: Ints, hops: Ints) -> Ints:
     busy = np.flatnonzero(both_ways.any(axis=1))
     among = both_ways[np.ix_(busy, busy)]
     starts: list[Ints] = [np.arange(places), _construct(busy, among, hops)]
-    improved = [_improve(busy, among, hops, start) for start in starts]
+    improve = _compiled if len(busy) * places >= WORTH_COMPILING and can_compile() else _improve
+    improved = [improve(busy, among, hops, start) for start in starts]
     return min(improved, key=lambda place: placement_cost(among, hops, place[busy]))[:count]
 
 
@@ -106,6 +118,25 @@ def _construct(busy: Ints, traffic: Ints, hops: Ints) -> Ints:
     return place
 
 
+def _compiled(busy: Ints, traffic: Ints, hops: Ints, place: Ints) -> Ints:
+    """The same as :func:`_improve`, as machine code."""
+    places = len(place)
+    number = np.full(places, -1, dtype=np.int64)
+    number[busy] = np.arange(len(busy))
+    product = _product(traffic, hops, place[busy])
+    place = place.copy()
+    columns: list[Any] = [np.ascontiguousarray(column, np.int64) for column in (traffic, hops, number, place, product)]
+    code, state = Code(*columns[:3]), State(*columns[3:])
+    SWAPS.run(Facts(len(busy), places), code, state, places if len(busy) else 0)
+    return columns[3]
+
+
+def _product(traffic: Ints, hops: Ints, at: Ints) -> Ints:
+    """[busy core, place] what a core's traffic costs there, with the others ``at`` their places. Exact below 2**53, and
+    far faster than integers."""
+    return (traffic.astype(np.float64) @ hops[at]).astype(np.int64)
+
+
 def _improve(busy: Ints, traffic: Ints, hops: Ints, place: Ints) -> Ints:
     """Swaps places, core after core, until a whole round finds no swap that saves; all [p].
 
@@ -115,10 +146,9 @@ def _improve(busy: Ints, traffic: Ints, hops: Ints, place: Ints) -> Ints:
     count, places = len(busy), len(place)
     number = np.full(places, -1, dtype=np.int64)
     number[busy] = np.arange(count)
-    # [busy core, place] what a core's traffic costs there. Exact below 2**53, and far faster than integers.
     cores, twice = np.arange(count), 2 * traffic
     at = place[busy]
-    product = (traffic.astype(np.float64) @ hops[at]).astype(np.int64)
+    product = _product(traffic, hops, at)
     now = product[cores, at]
     core, unchanged = 0, 0
     while count and unchanged < places:

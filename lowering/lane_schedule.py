@@ -8,6 +8,7 @@ from itertools import islice
 from ..analysis.lane_events.layout import UNBOUNDED
 from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts
+from .placement_search import shortened
 from .replica_placement import PlacedLanes, ReplicaPlacer
 from .row_leads import LeadShortener, short_leads
 
@@ -42,7 +43,7 @@ def schedule_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts, samp
             break
         if (held := shortener.shorten(_best(first), leads, samples > 1)) is not None:
             found.append(held)
-    return _best(found)
+    return shortened(placer, _best(found))
 
 
 def _best(found: Sequence[PlacedLanes]) -> PlacedLanes:

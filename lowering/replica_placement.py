@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.core_packing import Groups, pack_groups
+from ..analysis.core_packing import SCALE, Groups, pack_groups
 from ..analysis.lane_events.layout import UNBOUNDED
 from ..analysis.lane_graph import LaneGraph, row_uses
 from ..analysis.lane_scheduler import graph_of, schedule_lanes
 from ..analysis.message_times import residences
+from ..analysis.occupancy import busy_cycles
 from ..analysis.placement import place_cores
 from ..analysis.timeline import TimedBatch, Timeline
 from ..dialects.spat import ComputeBatchOp
@@ -27,7 +28,6 @@ from .target import Target
 from .transfer_costs import TransferModel, request_cycles, row_bytes
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 PERIODS = 128
 """Periods of time that the packing distinguishes."""
@@ -54,6 +54,12 @@ class PlacedLanes:
     timeline: Timeline
     excess: int
     """Bytes that seem to be missing in the core that needs most."""
+    leads: Sequence[int]
+    """By how many rows each batch may be ahead of its slowest reader."""
+    room: int
+    """Bytes of a core's memory that rows, constants and temporary tiles are to fit."""
+    saved: int = 0
+    """Cycles by which the search for moves has made the schedule shorter."""
 
     @property
     def fits(self) -> bool:
@@ -84,27 +90,41 @@ class ReplicaPlacer:
         if samples > 1:
             self.room = int((1 - GAPS) * self.room)
 
-    def placements(self, leads: int | Sequence[int] = UNBOUNDED) -> Iterator[PlacedLanes]:
-        """Placements, each for the times at which replicas are busy on the one before."""
+    def placements(self, leads: Sequence[int] | None = None) -> Iterator[PlacedLanes]:
+        """Placements, each for the times at which replicas are busy on the one before; nothing is held back without
+        ``leads``."""
+        leads = [UNBOUNDED] * len(self.batches) if leads is None else leads
         machine, constants = self.target.machine, [self.costs.of(batch).constant_bytes for batch in self.batches]
         timeline = schedule_lanes(self.timed, self.count, leads, self.graph, self.in_turn)
         memory = _memory(self.graph, self.timed, timeline, self.slots, constants)
-        limit = MEMORY_SHARE * machine.local_memory_bytes
+        limit = int(MEMORY_SHARE * machine.local_memory_bytes)
         for _ in range(ROUNDS):
             groups = Groups(_busy(self.group_of, timeline, self.count), memory, self.scratch, self.arrays, self.owner)
             core = pack_groups(groups, machine.core_count, machine.arrays_per_core, limit)
-            placed = self._placed(core, leads)
+            placed = self._placed(core, leads, self.room)
             timeline = placed.timeline
             yield placed
 
-    def _placed(self, core: Ints, leads: int | Sequence[int]) -> PlacedLanes:
+    def moved_near(self, placed: PlacedLanes) -> PlacedLanes:
+        """The schedule with the same groups on one core, and cores moved to where on the mesh traffic is near."""
+        return self._placed(np.concatenate(placed.cores), placed.leads, placed.room)
+
+    def scheduled(self, timed: list[TimedBatch], leads: Sequence[int]) -> Timeline:
+        """The schedule of ``timed``, the batches on some cores."""
+        return schedule_lanes(timed, self.target.machine.core_count, leads, self.graph, self.in_turn, self.request)
+
+    def excess(self, timed: list[TimedBatch], timeline: Timeline, room: int) -> int:
+        """Bytes that seem to be missing in the core that needs most, if each has ``room``."""
+        peaks = estimated_peaks(self.batches, timed, timeline, self.costs, self.slots, self.graph)
+        return max(0, int(peaks.max()) - room)
+
+    def _placed(self, core: Ints, leads: Sequence[int], room: int) -> PlacedLanes:
         """The schedule with each group on its ``core``, wherever on the mesh these are."""
         core = core_places(self.batches, self.graph, core[np.concatenate(self.group_of)], self.target)[core]
         cores = np.split(core, self.first)
         timed = moved_batches(self.timed, cores, self.transfers)
-        timeline = schedule_lanes(timed, self.target.machine.core_count, leads, self.graph, self.in_turn, self.request)
-        peaks = estimated_peaks(self.batches, timed, timeline, self.costs, self.slots, self.graph)
-        return PlacedLanes(cores, self.graph, timed, timeline, max(0, int(peaks.max()) - self.room))
+        timeline = self.scheduled(timed, leads)
+        return PlacedLanes(cores, self.graph, timed, timeline, self.excess(timed, timeline, room), leads, room)
 
 
 def core_places(batches: Sequence[ComputeBatchOp], graph: LaneGraph, core: Ints, target: Target) -> Ints:
@@ -117,27 +137,23 @@ def core_places(batches: Sequence[ComputeBatchOp], graph: LaneGraph, core: Ints,
     return place_cores(traffic, machine.hops)
 
 
-def _busy(group_of: Sequence[Ints], timeline: Timeline, count: int) -> Floats:
-    """[groups, PERIODS] the share of each period that each group's lanes take, spread over its neighbours."""
-    found = np.zeros((count, PERIODS))
-    width = max(timeline.makespan, 1) / PERIODS
-    for mine, start, finish in zip(group_of, timeline.start, timeline.finish, strict=True):
-        np.add.at(found, mine, _elapsed(finish / width) - _elapsed(start / width))
+def _busy(group_of: Sequence[Ints], timeline: Timeline, count: int) -> Ints:
+    """[groups, PERIODS] the share of each period that each group's lanes take, spread over its neighbours, in parts of
+    `SCALE`."""
+    width = -(-max(timeline.makespan, 1) // PERIODS)
+    start, finish = np.concatenate(timeline.start), np.concatenate(timeline.finish)
+    found = busy_cycles(np.concatenate(group_of), count, start, finish, width, PERIODS)
     total = np.cumsum(np.pad(found, ((0, 0), (REACH + 1, REACH))), axis=1)
-    return (total[:, 2 * REACH + 1 :] - total[:, : -2 * REACH - 1]) / (2 * REACH + 1)
-
-
-def _elapsed(time: Floats) -> Floats:
-    """[n, PERIODS] how much of each period has passed at each time, which is counted in periods."""
-    return np.clip(time[:, None] - np.arange(PERIODS), 0, 1)
+    near = total[:, 2 * REACH + 1 :] - total[:, : -2 * REACH - 1]
+    return SCALE * near // ((2 * REACH + 1) * width)
 
 
 def _memory(
     graph: LaneGraph, timed: list[TimedBatch], timeline: Timeline, slots: Sequence[int], constants: Sequence[int]
-) -> Floats:
+) -> Ints:
     """[groups, PERIODS] bytes of the rows that each group holds, and of its constants."""
     group = np.concatenate([one.cores for one in timed])
-    found = np.zeros((int(group.max()) + 1, PERIODS))
+    found = np.zeros((int(group.max()) + 1, PERIODS), np.int64)
     width = max(timeline.makespan, 1) / PERIODS
     for one, constant in zip(timed, constants, strict=True):
         found[np.unique(one.cores)] += constant

@@ -61,7 +61,7 @@ class LeadShortener:
             )
             peaks = estimated_peaks(self._batches, placed.timed, timeline, self._costs, self._slots, placed.graph)
             if peaks.max() <= room:
-                return replace(placed, timeline=timeline, excess=0)
+                return replace(placed, timeline=timeline, excess=0, leads=list(leads), room=room)
             for index, share in _largest(held_rings(placed.timed, timeline, self._slots, placed.graph), peaks, room):
                 ahead = _ahead(timeline, index, self._reads[index])
                 leads[index] = max(self._least[index], int(share * min(leads[index], ahead)))

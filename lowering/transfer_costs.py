@@ -41,6 +41,10 @@ USUAL_HOPS = 4
 """Hops between cores that exchange rows, before they have places."""
 
 
+MOST_TABULATED = 512
+"""Cores up to which it is worth while to find out which pairs are alike."""
+
+
 class TransferModel:
     """Costs of rows by their size, computed once for each size."""
 
@@ -49,6 +53,7 @@ class TransferModel:
         self._target = target
         self._uniform = uniform
         self._usual = usual_pair(target.machine)
+        self._alike = None if uniform or target.machine.core_count > MOST_TABULATED else _AlikePairs(target.machine)
         self.costs = cache(self._costs)
         self._loads = cache(partial(load_costs, target.machine))
 
@@ -73,7 +78,7 @@ class TransferModel:
             return machine.flight_cycles(source, target, size_bytes)
 
         def table(cost: Callable[[Any, Any], Ints]) -> CostTable:
-            return _Same(int(cost(*self._usual))) if self._uniform else _Table(cost, machine.core_count)
+            return _Same(int(cost(*self._usual))) if self._uniform else _Table(cost, machine.core_count, self._alike)
 
         return TransferCosts(table(send), table(receive), table(flight), int(receive(*self._usual)))
 
@@ -93,20 +98,44 @@ class _Same:
         return self._cycles if isinstance(pair[0], int) else np.full(np.shape(pair[0]), self._cycles)
 
 
-class _Table:
-    """A table [cores, cores] of which rows are computed when they are asked for: most pairs of many cores never are."""
+class _AlikePairs:
+    """Pairs of cores between which rows take equally long there, and equally long back."""
 
-    def __init__(self, compute: Callable[[Any, Any], Ints], core_count: int) -> None:
+    def __init__(self, machine: Machine) -> None:
+        latency = machine.latency_ns[: machine.core_count, : machine.core_count]
+        _, there = np.unique(latency, return_inverse=True)
+        there = there.reshape(latency.shape)
+        _, first, kind = np.unique(there * latency.size + there.T, return_index=True, return_inverse=True)
+        self.kind = kind.reshape(latency.shape)
+        """[cores, cores]"""
+        self.source, self.target = np.divmod(first, len(latency))
+        """[kinds] one pair of each kind."""
+
+
+class _Table:
+    """A table [cores, cores] of which entries are computed when they are asked for: most pairs of many cores never are.
+    Of fewer cores, whose pairs are known to be ``alike``, one of each kind is."""
+
+    def __init__(self, compute: Callable[[Any, Any], Ints], core_count: int, alike: _AlikePairs | None) -> None:
         self._compute = compute
         self._targets = np.arange(core_count)
         self._rows: dict[int, list[int]] = {}
+        self._alike = alike
+        self._of_kind: Ints | None = None
 
     def __getitem__(self, pair: tuple[Any, Any], /) -> Any:
         source, target = pair
         if not isinstance(source, int):  # arrays of them
-            return self._compute(source, target)
+            return self._of_arrays(source, target)
         row = self._rows.get(source)
         if row is None:
             row = [int(cycles) for cycles in self._compute(source, self._targets)]
             self._rows[source] = row
         return row[int(target)]
+
+    def _of_arrays(self, source: Any, target: Any) -> Ints:
+        if self._alike is None:
+            return self._compute(source, target)
+        if self._of_kind is None:
+            self._of_kind = self._compute(self._alike.source, self._alike.target)
+        return self._of_kind[self._alike.kind[source, target]]

@@ -119,6 +119,7 @@ class SpatSchedulePeftPass(ModulePass):
             cores, request = target.machine.core_count, request_cycles(target.machine)
             timeline = schedule_lanes(placed.timed, cores, self.lead, placed.graph, samples > 1, request)
         record_statistic("makespan cycles", timeline.makespan)
+        record_statistic("cycles saved by moves", placed.saved)
         for index, (batch, cores) in enumerate(zip(batches, placed.cores, strict=True)):
             start = timeline.start[index]
             batch.properties["cores"] = ArrayAttr.get(cores.astype(np.int32))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tilec.analysis.core_packing import LOAD_WEIGHT, Groups, NoRoomError, pack_groups, validate_packing
+from tilec.analysis import core_packing
+from tilec.analysis.core_packing import SCALE, Groups, NoRoomError, pack_groups, validate_packing
+from tilec.analysis.packing_kernel import LOAD
 
-AMPLE = 1e9
+AMPLE = 1_000_000_000
 """Memory that nothing fills."""
 
 
@@ -26,8 +29,8 @@ def groups(
     """Groups of one array, of batches of their own and without memory, unless something else is said."""
     count = len(busy)
     return Groups(
-        np.array(busy, float),
-        np.zeros_like(np.array(busy, float)) if memory is None else np.array(memory, float),
+        np.rint(SCALE * np.array(busy)).astype(np.int64),
+        np.zeros(np.shape(busy), np.int64) if memory is None else np.array(memory, np.int64),
         np.array(scratch or [0] * count),
         np.array(arrays or [1] * count),
         np.array(batch or range(count)),
@@ -39,8 +42,8 @@ def random_groups(draw: st.DrawFn, most_arrays: int = 6) -> Groups:
     count, periods = draw(st.integers(1, 12)), draw(st.integers(1, 5))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     return Groups(
-        random.random((count, periods)) * (random.random((count, periods)) < 0.6),
-        random.integers(0, 50, (count, periods)).astype(float),
+        random.integers(0, SCALE + 1, (count, periods)) * (random.random((count, periods)) < 0.6),
+        random.integers(0, 50, (count, periods)),
         random.integers(0, 20, count),
         random.integers(1, most_arrays + 1, count),
         random.integers(0, draw(st.integers(1, count)), count),
@@ -80,11 +83,11 @@ def test_collides_no_more_than_a_packing_at_random(found: Groups, cores: int) ->
     core = pack_groups(apart, cores, len(found.arrays), AMPLE)
     work, periods = found.busy.sum(axis=1), found.busy.shape[1]
     cost = {
-        pair: float(found.busy[pair[0]] @ found.busy[pair[1]] + LOAD_WEIGHT * work[pair[0]] * work[pair[1]] / periods)
+        pair: int(LOAD * periods * found.busy[pair[0]] @ found.busy[pair[1]] + work[pair[0]] * work[pair[1]])
         for pair in combinations(range(len(work)), 2)
     }
     mean = sum(cost.values()) / cores
-    assert sum(value for (one, other), value in cost.items() if core[one] == core[other]) <= mean + 1e-9
+    assert sum(value for (one, other), value in cost.items() if core[one] == core[other]) <= mean
 
 
 @settings(max_examples=200, deadline=None)
@@ -113,6 +116,22 @@ def test_a_group_exceeds_the_memory_only_where_no_core_has_room(found: Groups, c
                 tried = before.copy()
                 tried[group] = other
                 assert held(apart, tried, other) >= held(apart, so_far, int(core[group])) > memory
+
+
+@settings(max_examples=300, deadline=None)
+@given(random_groups(), st.integers(1, 6), st.integers(1, 12), st.sampled_from([30, 90, AMPLE]))
+def test_the_compiled_loop_packs_as_the_one_in_numpy(
+    found: Groups, cores: int, arrays_per_core: int, memory: int
+) -> None:
+    """Or refuses the same group."""
+
+    def packed(pack: Callable[[Groups, NDArray[np.int64], int, int, int], NDArray[np.int64]]) -> list[int] | int:
+        try:
+            return pack(found, np.argsort(-found.arrays), cores, arrays_per_core, memory).tolist()
+        except NoRoomError as error:
+            return error.group
+
+    assert packed(core_packing._compiled) == packed(core_packing._interpreted)  # pyright: ignore[reportPrivateUsage]
 
 
 def test_groups_that_are_busy_at_different_times_share_a_core() -> None:
@@ -171,8 +190,8 @@ def test_a_group_that_fits_no_core_is_named() -> None:
 
 
 def test_no_groups_need_no_cores() -> None:
-    empty = np.zeros(0, np.int64)
-    assert pack_groups(Groups(np.zeros((0, 4)), np.zeros((0, 4)), empty, empty, empty), 2, 8, AMPLE).tolist() == []
+    empty, nothing = np.zeros(0, np.int64), np.zeros((0, 4), np.int64)
+    assert pack_groups(Groups(nothing, nothing, empty, empty, empty), 2, 8, AMPLE).tolist() == []
 
 
 def test_the_validator_sees_cores_that_are_overfull_or_do_not_exist() -> None:

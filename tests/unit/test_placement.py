@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilec.analysis import placement
 from tilec.analysis.placement import (
     Ints,
     mesh_hops,
@@ -40,6 +41,19 @@ def test_placement_is_valid_and_no_swap_improves_it(problem: tuple[Ints, Ints]) 
         swapped[[a, b]] = swapped[[b, a]]
         assert placement_cost(traffic, hops, swapped) >= cost
     assert np.array_equal(place, place_cores(traffic, hops))
+
+
+@settings(deadline=None, max_examples=200)
+@given(problems(8), st.integers(0, 2**32))
+def test_the_compiled_loop_swaps_as_the_one_in_numpy(problem: tuple[Ints, Ints], seed: int) -> None:
+    """From any start, also with cores that have no traffic."""
+    traffic, hops = problem
+    traffic = traffic + traffic.T
+    np.fill_diagonal(traffic, 0)
+    busy = np.flatnonzero(traffic.any(axis=1))
+    among, start = traffic[np.ix_(busy, busy)], np.random.default_rng(seed).permutation(len(hops))
+    swapped = placement._improve(busy, among, hops, start)  # pyright: ignore[reportPrivateUsage]
+    assert placement._compiled(busy, among, hops, start).tolist() == swapped.tolist()  # pyright: ignore[reportPrivateUsage]
 
 
 def test_idle_cores_are_places_to_swap_with() -> None:

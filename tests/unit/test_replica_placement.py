@@ -14,12 +14,13 @@ from models import build
 from numpy.typing import NDArray
 from odd_models import MODELS
 from odd_models import build as build_odd
-from tilec.analysis.core_packing import NoRoomError
+from tilec.analysis.core_packing import SCALE, NoRoomError
 from tilec.analysis.lane_scheduler import schedule_lanes
 from tilec.analysis.timeline import Timeline, validate_timeline
 from tilec.dialects.registry import make_context
 from tilec.dialects.spat import ComputeBatchOp
 from tilec.lowering.lane_cost import BatchCosts, batch_arrays
+from tilec.lowering.lane_schedule import schedule_replicas
 from tilec.lowering.lane_tasks import spread_vector_batches
 from tilec.lowering.onnx_importer import import_onnx
 from tilec.lowering.replica_placement import (
@@ -28,14 +29,13 @@ from tilec.lowering.replica_placement import (
     PlacedLanes,
     _busy,  # pyright: ignore[reportPrivateUsage]
     core_places,
-    place_replicas,
 )
 from tilec.lowering.target import target_of
 from tilec.passes.manager import PassManager
 from tilec.passes.pipeline import build_pipeline
 
 
-def profile(lanes: list[tuple[int, int, int]], makespan: int, groups: int) -> NDArray[np.float64]:
+def profile(lanes: list[tuple[int, int, int]], makespan: int, groups: int) -> NDArray[np.int64]:
     """The profile of lanes that are (group, start, finish)."""
     core, start, finish = (np.array(column) for column in zip(*lanes, strict=True))
     nothing = np.zeros((0, 3), np.int64)
@@ -48,7 +48,7 @@ def test_a_lane_is_spread_over_its_neighbourhood() -> None:
     assert found.shape == (3, PERIODS)
     for group, period, share in ((0, 50, 1.0), (1, 70, 0.5)):
         near = np.abs(np.arange(PERIODS) - period) <= REACH
-        np.testing.assert_allclose(found[group], np.where(near, share / (2 * REACH + 1), 0), atol=1e-12)
+        assert found[group].tolist() == np.where(near, int(SCALE * share) // (2 * REACH + 1), 0).tolist()
     assert (found[2] == 0).all()
 
 
@@ -61,16 +61,17 @@ def test_the_profile_of_a_group_sums_to_its_work(lanes: list[tuple[int, int, int
     """But for what lies so near to an end that its neighbourhood reaches beyond."""
     timed = [(group, start, start + cycles) for group, start, cycles in lanes]
     makespan = max(finish for _, _, finish in timed) + rest
-    width = makespan / PERIODS
-    found = profile(timed, makespan, 3) * width
+    width = -(-makespan // PERIODS)
+    found = profile(timed, makespan, 3) * width / SCALE
     work = np.zeros(3)
     inner = np.zeros(3)
     for group, start, finish in timed:
         work[group] += finish - start
         inner[group] += max(0.0, min(finish, (PERIODS - REACH) * width) - max(start, REACH * width))
-    assert (found >= -1e-9).all()
-    assert (found.sum(axis=1) <= work + 1e-6).all()
-    assert (found.sum(axis=1) >= inner - 1e-6).all()
+    assert (found >= 0).all()
+    assert (found.sum(axis=1) <= work).all()
+    rounded = PERIODS * width / SCALE  # down, by less than 1 in each period
+    assert (found.sum(axis=1) >= inner - rounded).all()
 
 
 def test_no_work_is_no_profile() -> None:
@@ -96,7 +97,7 @@ def placed(name: str, machine: str) -> Placed:
     batches = [op for op in module.walk() if isinstance(op, ComputeBatchOp)]
     costs = BatchCosts(target_of(module))
     spread_vector_batches(batches, costs)
-    return Placed(batches, costs, place_replicas(batches, costs))
+    return Placed(batches, costs, schedule_replicas(batches, costs))
 
 
 @pytest.fixture(scope="module", params=[("network", "tiny4"), ("squeezenet1_0", "reference144")], ids=lambda p: p[0])
@@ -197,7 +198,7 @@ def test_places_on_the_mesh_keep_cores_together_and_messages_near(one: Placed) -
 
 
 def test_placement_is_the_same_every_time(one: Placed) -> None:
-    again = place_replicas(one.batches, one.costs).cores
+    again = schedule_replicas(one.batches, one.costs).cores
     assert [cores.tolist() for cores in again] == [cores.tolist() for cores in one.cores]
 
 
@@ -224,4 +225,4 @@ def test_weights_that_do_not_fit_are_refused() -> None:
     module = parse_module(TOO_LARGE)
     batches = [op for op in module.walk() if isinstance(op, ComputeBatchOp)]
     with pytest.raises(NoRoomError):
-        place_replicas(batches, BatchCosts(target_of(module)))
+        schedule_replicas(batches, BatchCosts(target_of(module)))

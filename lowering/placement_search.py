@@ -1,0 +1,183 @@
+"""Shorter schedules by moving single replicas, of those that the end of the schedule waits for.
+
+A placement is made for times that are only expected. In the schedule on it one sees who really held up whom
+(:mod:`..analysis.waits`). Of the replicas that bear the delays, one is drawn, the more likely the more it bears; it
+moves to a core with room for its arrays where it collides least with what runs there, and all is scheduled again. The
+move stays if the schedule does not end much later than before: threshold accepting (Dueck and Scheuer 1990), which
+leaves what is best only for its neighbourhood. The best schedule of all is kept, and has to fit the memories.
+
+Draws come from a generator with a fixed seed, and everything else is counted in whole numbers, so that the same network
+always gets the same schedule.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis.lane_scheduler import WORTH_COMPILING
+from ..analysis.occupancy import busy_cycles
+from ..analysis.timeline import TimedBatch
+from ..analysis.waits import ChainFinder
+from .replica_placement import PlacedLanes, ReplicaPlacer
+
+Ints = NDArray[np.int64]
+
+EFFORT = 1_250_000
+"""Lanes, reads of rows, and quarters of loads to schedule in all, which bounds the time that the search takes."""
+
+SMALL_EFFORT = 8_000
+"""The same for networks that are not worth compiling: interpreted, a lane takes longer."""
+
+MOST_TRIES = 150
+
+SLACK = 250
+"""A schedule may end later than the one before by one part in so many."""
+
+FAR = 100
+"""And later than the best one by one part in so many."""
+
+CHOICES = 6
+"""Of the cores where a replica collides least, so many are drawn from."""
+
+PERIODS = 64
+"""Periods of time in which collisions are counted."""
+
+MARGIN = 120
+"""Hundredths of what a replica loses by collisions where it is, that it may lose where it moves."""
+
+LOAD = 50
+"""A cycle of a core's load counts, whenever it is, as one part in so many of a cycle of collision."""
+
+DRAWS = 60
+"""Draws without a move that has not been tried, after which there is nothing to try."""
+
+
+def shortened(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
+    """The best schedule that is found from ``placed`` on, with the same leads; ``placed`` itself if that does not fit
+    the memories, or if nothing shorter is found."""
+    graph = placed.graph
+    lanes = len(graph.batch_of)
+    loads = len(graph.loads) + sum(one.batch.lanes * len(one.constants) for one in placed.timed)
+    effort = EFFORT if lanes >= WORTH_COMPILING else SMALL_EFFORT
+    tries = min(MOST_TRIES, effort // max(1, lanes + len(graph.row) + loads // 4))
+    if not placed.fits or not lanes or tries < 1:
+        return placed
+    best = _Search(placer, placed).run(tries)
+    if best is placed:
+        return placed
+    best = min(best, placer.moved_near(best), key=_rank)
+    return replace(best, saved=placed.timeline.makespan - best.timeline.makespan)
+
+
+def _rank(placed: PlacedLanes) -> tuple[int, int]:
+    return placed.excess, placed.timeline.makespan
+
+
+class _Search:
+    """Where replicas are, the schedule there, and the best one so far."""
+
+    def __init__(self, placer: ReplicaPlacer, placed: PlacedLanes) -> None:
+        self._placer, self._best = placer, placed
+        self._core, self._timed, self._timeline = np.concatenate(placed.cores), placed.timed, placed.timeline
+        machine = placer.target.machine
+        self._free = machine.arrays_per_core - np.bincount(self._core, placer.arrays, machine.core_count).astype(int)
+        self._group = np.concatenate(placer.group_of)
+        self._finder = ChainFinder(placed.graph)
+        self._random = Random(0)
+
+    def run(self, tries: int) -> PlacedLanes:
+        """The best of so many more schedules, and of the first."""
+        moves = _Moves(self._placer, self._core, self._free, *self._found())
+        for _ in range(tries):
+            move = moves.draw(self._random)
+            if move is None:
+                break
+            if self._take(*move):
+                moves = _Moves(self._placer, self._core, self._free, *self._found())
+        return self._best
+
+    def _found(self) -> tuple[Ints, Ints]:
+        """[groups] what each group bears of the delays; [groups, PERIODS] when it is busy."""
+        groups = self._placer.count
+        burden = self._finder.find(self._timed, self._timeline).burden(len(self._group))
+        borne = np.zeros(groups, np.int64)
+        np.add.at(borne, self._group, burden)
+        start, finish = np.concatenate(self._timeline.start), np.concatenate(self._timeline.finish)
+        width = -(-max(self._timeline.makespan, 1) // PERIODS)
+        return borne, busy_cycles(self._group, groups, start, finish, width, PERIODS)
+
+    def _take(self, group: int, to: int) -> bool:
+        """Whether a group moves to another core."""
+        core = self._core.copy()
+        core[group] = to
+        timed = self._moved(core, int(self._placer.owner[group]))
+        timeline = self._placer.scheduled(timed, self._best.leads)
+        latest = self._timeline.makespan * (SLACK + 1) // SLACK
+        if timeline.makespan >= min(latest, self._best.timeline.makespan * (FAR + 1) // FAR):
+            return False
+        if timeline.makespan < self._best.timeline.makespan:
+            if self._placer.excess(timed, timeline, self._best.room):
+                return False
+            cores = np.split(core, self._placer.first)
+            self._best = replace(self._best, cores=cores, timed=timed, timeline=timeline)
+        arrays = int(self._placer.arrays[group])
+        self._free[self._core[group]] += arrays
+        self._free[to] -= arrays
+        self._core, self._timed, self._timeline = core, timed, timeline
+        return True
+
+    def _moved(self, core: Ints, batch: int) -> list[TimedBatch]:
+        """The batches when only replicas of one have moved."""
+        timed = list(self._timed)
+        one = timed[batch]
+        timed[batch] = replace(one, cores=core[self._placer.group_of[batch]])
+        return timed
+
+
+class _Moves:
+    """Moves to try from one schedule on, each once."""
+
+    def __init__(self, placer: ReplicaPlacer, core: Ints, free: Ints, borne: Ints, busy: Ints) -> None:
+        self._placer, self._core, self._free, self._busy = placer, core, free, busy
+        self._groups: Sequence[int] = np.flatnonzero(borne).tolist()
+        self._sums: Sequence[int] = list(accumulate(borne[self._groups].tolist()))
+        self._taken = np.zeros((len(free), PERIODS), np.int64)
+        np.add.at(self._taken, core, busy)
+        self._load = self._taken.sum(axis=1)
+        self._targets: dict[int, list[int]] = {}
+        self._tried: set[tuple[int, int]] = set()
+
+    def draw(self, random: Random) -> tuple[int, int] | None:
+        """A group, and the core to move it to; None if none is found."""
+        for _ in range(DRAWS if self._groups else 0):
+            group = self._groups[bisect_right(self._sums, int(random.random() * self._sums[-1]))]
+            if group not in self._targets:
+                self._targets[group] = self._least_taken(group)
+            cores = self._targets[group]
+            if not cores:
+                continue
+            move = group, cores[int(random.random() * len(cores))]
+            if move not in self._tried:
+                self._tried.add(move)
+                return move
+        return None
+
+    def _least_taken(self, group: int) -> list[int]:
+        """Cores with room for a group, and without another replica of its batch, where it collides least, and hardly
+        more than where it is."""
+        placer, mine, home = self._placer, self._busy[group], self._core[group]
+        room = self._free >= placer.arrays[group]
+        room[self._core[placer.owner == placer.owner[group]]] = False
+        cores = np.flatnonzero(room)
+        work = int(mine.sum())
+        lost = LOAD * PERIODS * (self._taken[cores] @ mine) + self._load[cores] * work
+        here = LOAD * PERIODS * int((self._taken[home] - mine) @ mine) + int(self._load[home] - work) * work
+        near = np.argsort(lost, kind="stable")[:CHOICES]
+        return cores[near[100 * lost[near] <= MARGIN * here]].tolist()
