@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..support.machine_code import Kernel, can_compile
-from .lane_events import cores, heaps, layout, loop, messages
+from .lane_events import cores, fetches, heaps, layout, loop, messages
 from .lane_events.layout import CHIP, INPUTS, NONE, UNBOUNDED, Code, Facts, State
 from .lane_events.loop import run
 from .lane_graph import LaneGraph, RowUses, lane_graph, row_uses
@@ -24,7 +24,7 @@ from .timeline import TimedBatch, Timeline, TransferCosts
 
 Ints = NDArray[np.int64]
 
-EVENT_LOOP = Kernel("lanes", (heaps, messages, cores, loop), layout)
+EVENT_LOOP = Kernel("lanes", (heaps, messages, fetches, cores, loop), layout)
 
 WORTH_COMPILING = 1000
 """Lanes from which on loading llvmlite and the machine code takes less time than it saves: there are many rounds."""
@@ -81,7 +81,7 @@ def _facts(batches: Sequence[TimedBatch], core_count: int, leads: Sequence[int])
     held_back = int(min(leads, default=UNBOUNDED) < UNBOUNDED)
     fetching = starting + core_count
     constants = sum(len(timed.constants) for timed in batches) * core_count
-    return Facts(core_count, held_back, fetching + lanes, loading, sending, starting, fetching, constants)
+    return Facts(core_count, held_back, fetching + 1, loading, sending, starting, fetching, constants)
 
 
 def _followers(batches: Sequence[TimedBatch], graph: LaneGraph) -> Ints:
@@ -108,7 +108,7 @@ def _code(
     lane_at = np.empty_like(graph.place)
     lane_at[graph.place] = np.arange(len(core))
     use_place = graph.place[uses.readers[uses.start[:-1]]]
-    begins = [np.array([*timed.begins, timed.cycles], np.int64) for timed in batches]
+    begins = [np.append(np.asarray(timed.begins, np.int64), timed.cycles) for timed in batches]
     send, receive, flight = _message_cycles(batches, graph, uses, core)
     loads, item, load_cycles, load_port = _loads(batches, graph)
     owner = np.repeat(np.arange(len(core)), loads)
@@ -204,7 +204,7 @@ def _state(code: Code, facts: Facts, graph: LaneGraph) -> State:
     missing[follower[follower != NONE]] = 1  # the lane before it
     return State(
         chip=chip,
-        events=_filled(lanes + core_count + 1),
+        events=_filled(lanes + 2),
         start=_filled(lanes, NONE),
         finish=_filled(lanes, NONE),
         missing=_numbers(missing),
@@ -226,7 +226,7 @@ def _state(code: Code, facts: Facts, graph: LaneGraph) -> State:
         loaded=_filled(int(np.max(items, initial=-1)) + 1),
         fetched=_filled(facts.constants, NONE),
         fetch_next=_numbers(np.array(code.fetch_first[:-1], np.int64)),
-        armed=_filled(core_count),
+        fetch_load=_filled(core_count),
         to_send=_filled(uses),
         send_next=_filled(core_count),
         send_end=_filled(core_count),

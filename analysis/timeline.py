@@ -74,7 +74,7 @@ class TimedBatch:
     """Of one row of each input; only those of the network's inputs count."""
     constants: tuple[Load, ...] = field(default=())
     """Of the constants of a replica, before its first lane."""
-    begins: tuple[int, ...] = (0,)
+    begins: Sequence[int] | Ints = (0,)
     """At which of a lane's cycles its instructions begin: messages go between two of them."""
 
     @property

@@ -49,7 +49,7 @@ def timed_batches(
             model.of(batch.outs[0]),
             tuple(model.load(value) for value in batch.inputs),
             costs.of(batch).constant_loads,
-            costs.of(batch).begins,
+            np.array(costs.of(batch).begins, np.int64),
         )
         for batch, lanes, replica_cores in zip(batches, lane_batches(batches), cores, strict=True)
     ]

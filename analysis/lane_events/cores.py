@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .layout import FETCHES, GAP, HELD, INPUTS, NONE, PATIENCE, PORT, Code, Facts, State
+from .fetches import fetch_soon, note_load, served
+from .layout import HELD, NONE, PATIENCE, Code, Facts, State
 from .list_heaps import pop_waiting, push_event, push_waiting
 from .messages import distribute, next_instruction, resume
 
@@ -26,7 +27,7 @@ def dispatch(facts: Facts, code: Code, state: State, core: int, time: int) -> No
     if state.current[core] != NONE or state.send_next[core] < state.send_end[core]:
         return
     if state.waiting_count[core] == 0:
-        arm(facts, code, state, core, time)
+        fetch_soon(facts, code, state, core, time)
         return
     if state.free[core] > time:
         push_event(state, state.free[core] * facts.keys + facts.starting + core)
@@ -114,80 +115,6 @@ def load(facts: Facts, code: Code, state: State, core: int, time: int) -> None:
         then = served(code, state, core, number, time)
     state.free[core] = then
     push_event(state, then * facts.keys + facts.loading + core)
-
-
-def served(code: Code, state: State, core: int, number: int, arrival: int) -> int:
-    """When the core has what it loads, whose request is in global memory at ``arrival``; requests wait in a queue."""
-    if code.load_port[number] == 0:
-        return arrival + code.load_cycles[number]
-    begin = max(arrival, state.chip[PORT])
-    state.chip[PORT] = begin + code.load_port[number]
-    return begin + code.load_cycles[number]
-
-
-def note_load(facts: Facts, code: Code, state: State, item: int, time: int) -> None:
-    """A load begins. After the last one of a row of inputs, cores that are idle may fetch constants."""
-    if item < facts.constants:
-        state.fetched[item] = time
-        return
-    state.chip[INPUTS] -= 1
-    if state.chip[INPUTS] == 0:
-        arm_all(facts, code, state, time)
-
-
-def arm_all(facts: Facts, code: Code, state: State, time: int) -> None:
-    """All cores may fetch constants."""
-    for core in range(facts.cores):
-        arm(facts, code, state, core, time)
-
-
-def arm(facts: Facts, code: Code, state: State, core: int, time: int) -> None:
-    """The core may fetch constants when it is free: of lanes that are to come, so that these need not wait for them.
-
-    Not while rows of inputs are to be loaded, which have to pass the same port.
-    """
-    if state.chip[INPUTS] > 0 or state.armed[core] > 0 or next_constant(facts, code, state, core) == NONE:
-        return
-    state.armed[core] = 1
-    fetch_later(facts, code, state, core, max(time, state.free[core]))
-
-
-def fetch_later(facts: Facts, code: Code, state: State, core: int, time: int) -> None:
-    """The most urgent lane for which constants are to be fetched goes first."""
-    lane = code.fetch_lane[state.fetch_next[core]]
-    push_event(state, time * facts.keys + facts.fetching + code.place[lane])
-
-
-def fetch(facts: Facts, code: Code, state: State, core: int, time: int) -> None:
-    """The core loads one constant, if it has nothing else to do and nobody else loads anything."""
-    state.armed[core] = 0
-    if state.current[core] != NONE or state.send_next[core] < state.send_end[core] or state.waiting_count[core] > 0:
-        return
-    if state.free[core] <= time:
-        number = next_constant(facts, code, state, core)
-        if number == NONE:
-            return
-        if max(state.chip[PORT], state.chip[FETCHES]) > time:
-            state.armed[core] = 1
-            fetch_later(facts, code, state, core, max(state.chip[PORT], state.chip[FETCHES]))
-            return
-        state.chip[FETCHES] = time + GAP * code.load_port[number]
-        state.loaded[code.load_item[number]] = 1
-        state.fetched[code.load_item[number]] = time
-        state.free[core] = served(code, state, core, number, time + code.request[core])
-    arm(facts, code, state, core, time)
-
-
-def next_constant(facts: Facts, code: Code, state: State, core: int) -> int:
-    """The first load of a constant that is not there, of the lanes that are to come."""
-    while state.fetch_next[core] < code.fetch_first[core + 1]:
-        lane = code.fetch_lane[state.fetch_next[core]]
-        for number in range(code.load_first[lane + 1] - code.load_first[lane]):
-            item = code.load_item[code.load_first[lane] + number]
-            if item < facts.constants and state.loaded[item] == 0:
-                return code.load_first[lane] + number
-        state.fetch_next[core] += 1
-    return NONE
 
 
 def run_lane(facts: Facts, code: Code, state: State, core: int, origin: int) -> None:

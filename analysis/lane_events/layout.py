@@ -11,10 +11,10 @@ then loads, so that messages find lanes that start with them, then messages, by 
 - ``facts.loading + core`` for a core that may load,
 - ``facts.sending + place * cores + core``, the place of the reader of the row that a core sends,
 - ``facts.starting + core`` for a core that may start a lane,
-- ``facts.fetching + place`` for a core that has nothing to do but to fetch constants, for the lane of this place.
+- ``facts.fetching`` for a core that has nothing to do but to fetch constants.
 
-There is never more than one event for each lane, and one for each core that fetches: a lane that becomes ready makes
-one, and every other event follows on one that is over.
+There is never more than one event for each lane, and one for all that fetch: a lane that becomes ready makes one, and
+every other event follows on one that is over.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ PATIENCE = 2000
 """Cycles, about one product, that a core waits to send the most urgent row rather than another, and that have to
 remain of a lane for a more urgent one to be put in between."""
 
-EVENTS, HELD, RESUMES, PORT, INPUTS, FETCHES = range(6)
+EVENTS, HELD, RESUMES, PORT, INPUTS, FETCHES, FETCHING = range(7)
 """Of the chip: how many events are to come, how many lanes the lead holds back, how often lanes went on after an
-interruption, until when the port of global memory is taken, how many rows of inputs are still to be loaded, and from
-when on constants may be fetched again."""
-CHIP = 6
+interruption, until when the port of global memory is taken, how many rows of inputs are still to be loaded, from
+when on constants may be fetched again, and whether there is an event for that."""
+CHIP = 7
 
 GAP = 2
 """From one constant that is fetched to the next, in times that the port takes for it: what is loaded meanwhile need not
@@ -175,8 +175,8 @@ class State(NamedTuple):
     """When each constant began to be loaded."""
     fetch_next: Numbers
     """Of each core: where in `fetch_lane` the lane is whose constants it fetches next."""
-    armed: Numbers
-    """Of each core: 1 if there is an event for it to fetch."""
+    fetch_load: Numbers
+    """Of each core: before which of the loads of this lane all constants are there."""
 
     to_send: Numbers
     """Uses of each row that are still to be sent, most urgent first."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .cores import arm_all, dispatch, end_lane, fetch, held_lane, load, make_ready, release
-from .layout import EVENTS, HELD, INPUTS, RESUMES, Code, Facts, State
+from .cores import dispatch, end_lane, held_lane, load, make_ready, release
+from .fetches import fetch, fetch_soon
+from .layout import EVENTS, HELD, RESUMES, Code, Facts, State
 from .list_heaps import pop_event, push_event
 from .messages import send
 
@@ -13,8 +14,8 @@ def run(facts: Facts, code: Code, state: State, lanes: int) -> int:
     for lane in range(lanes):
         if state.missing[lane] == 0:
             push_event(state, 2 * code.place[lane])
-    if state.chip[INPUTS] == 0:
-        arm_all(facts, code, state, 0)
+    for core in range(facts.cores):
+        fetch_soon(facts, code, state, core, 0)
     while state.chip[EVENTS] > 0 or state.chip[HELD] > 0:
         if state.chip[EVENTS] == 0:
             let_go(facts, code, state)
@@ -38,7 +39,7 @@ def happen(facts: Facts, code: Code, state: State, key: int, time: int) -> None:
     elif key < facts.fetching:
         dispatch(facts, code, state, key - facts.starting, time)
     else:
-        fetch(facts, code, state, code.core[code.lane_at[key - facts.fetching]], time)
+        fetch(facts, code, state, time)
 
 
 def let_go(facts: Facts, code: Code, state: State) -> None:
