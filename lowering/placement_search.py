@@ -29,13 +29,17 @@ from .replica_placement import PlacedLanes, ReplicaPlacer
 
 Ints = NDArray[np.int64]
 
-EFFORT = 1_250_000
-"""Lanes, reads of rows, and quarters of loads to schedule in all, which bounds the time that the search takes."""
+EFFORT = 480_000
+"""As many lanes, reads of rows and loads are scheduled once. Fewer may be more often, by the power of 1.5: what a large
+network may gain is a smaller share of the time that all else takes."""
 
 SMALL_EFFORT = 8_000
-"""The same for networks that are not worth compiling: interpreted, a lane takes longer."""
+"""Lanes, reads and loads to schedule in all in networks that are not worth compiling: interpreted, they take longer."""
 
-MOST_TRIES = 150
+MOST_TRIES = 240
+
+PATIENCE = 90
+"""Tries without a better schedule, after which none is expected any more."""
 
 SLACK = 250
 """A schedule may end later than the one before by one part in so many."""
@@ -65,8 +69,8 @@ def shortened(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
     graph = placed.graph
     lanes = len(graph.batch_of)
     loads = len(graph.loads) + sum(one.batch.lanes * len(one.constants) for one in placed.timed)
-    effort = EFFORT if lanes >= WORTH_COMPILING else SMALL_EFFORT
-    tries = min(MOST_TRIES, effort // max(1, lanes + len(graph.row) + loads // 4))
+    size = max(1, lanes + len(graph.row) + loads)
+    tries = min(MOST_TRIES, int((EFFORT / size) ** 1.5) if lanes >= WORTH_COMPILING else SMALL_EFFORT // size)
     if not placed.fits or not lanes or tries < 1:
         return placed
     best = _Search(placer, placed).run(tries)
@@ -95,11 +99,14 @@ class _Search:
     def run(self, tries: int) -> PlacedLanes:
         """The best of so many more schedules, and of the first."""
         moves = _Moves(self._placer, self._core, self._free, *self._found())
-        for _ in range(tries):
+        last = 0
+        for number in range(tries):
             move = moves.draw(self._random)
-            if move is None:
+            if move is None or number - last > PATIENCE:
                 break
+            best = self._best
             if self._take(*move):
+                last = last if self._best is best else number
                 moves = _Moves(self._placer, self._core, self._free, *self._found())
         return self._best
 
