@@ -29,6 +29,10 @@ EVENT_LOOP = Kernel("lanes", (heaps, messages, fetches, cores, loop), layout)
 WORTH_COMPILING = 1000
 """Lanes from which on loading llvmlite and the machine code takes less time than it saves: there are many rounds."""
 
+GAP = 2
+"""Constants are fetched as early as this leaves half of the port's time to lanes, which may need it at other times than
+planned."""
+
 NEVER = 1 << 62
 """More than any event of the compiled loop."""
 
@@ -40,6 +44,7 @@ def schedule_lanes(
     graph: LaneGraph | None = None,
     in_turn: bool = False,
     request: Ints | None = None,
+    gap: int = GAP,
 ) -> Timeline:
     """Schedules all lanes; ``batches`` are in topological order. O(n log n) in lanes, reads and messages.
 
@@ -47,14 +52,15 @@ def schedule_lanes(
     everything. ``graph``, if it is known already, is that of the batches (:func:`graph_of`). With ``in_turn``, a lane
     that reads no rows, since its window is outside the image, waits for the one before it in its replica: it could run
     at once, but its row would then be held for all the samples that come before its own. ``request`` [cores] is how
-    long a request of each core takes to global memory, which serves requests as they come; 0 by default.
+    long a request of each core takes to global memory, which serves requests as they come; 0 by default. ``gap`` is how
+    much time there is from a load to the next constant that is fetched, in times that the port takes for the load.
     """
     graph = graph_of(batches) if graph is None else graph
     core = np.concatenate([np.zeros(0, np.int64), *(timed.cores for timed in batches)])
     lanes = len(core)
     uses = row_uses(graph, core)
     leads = [lead] * len(batches) if isinstance(lead, int) else list(lead)
-    facts = _facts(batches, core_count, leads)
+    facts = _facts(batches, core_count, leads, gap)
     follower = _followers(batches, graph) if in_turn else np.full(lanes, NONE)
     request = np.zeros(core_count, np.int64) if request is None else request
     code = _code(batches, graph, uses, core, facts, leads, follower, request)
@@ -73,7 +79,7 @@ def graph_of(batches: Sequence[TimedBatch]) -> LaneGraph:
     return lane_graph([timed.ranked for timed in batches])
 
 
-def _facts(batches: Sequence[TimedBatch], core_count: int, leads: Sequence[int]) -> Facts:
+def _facts(batches: Sequence[TimedBatch], core_count: int, leads: Sequence[int], gap: int) -> Facts:
     lanes = sum(len(timed.cores) for timed in batches)
     loading = 2 * lanes
     sending = loading + core_count
@@ -81,7 +87,7 @@ def _facts(batches: Sequence[TimedBatch], core_count: int, leads: Sequence[int])
     held_back = int(min(leads, default=UNBOUNDED) < UNBOUNDED)
     fetching = starting + core_count
     constants = sum(len(timed.constants) for timed in batches) * core_count
-    return Facts(core_count, held_back, fetching + 1, loading, sending, starting, fetching, constants)
+    return Facts(core_count, held_back, fetching + 1, loading, sending, starting, fetching, constants, gap)
 
 
 def _followers(batches: Sequence[TimedBatch], graph: LaneGraph) -> Ints:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 
 from ..analysis.lane_events.layout import UNBOUNDED
@@ -19,15 +20,18 @@ FIRST_ROUNDS = 3
 """Placements to try with the same leads before going on to shorter ones."""
 
 
-def schedule_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int = 1) -> PlacedLanes:
+def schedule_replicas(
+    batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int = 1, lead: int = 0
+) -> PlacedLanes:
     """The shortest schedule that is found, of those whose rows seem to fit the local memories.
 
     If they do not where nothing holds batches back, these may be less and less far ahead of their slowest reader, until
     a placement fits; and on the best placement that does not, those whose rows overfill cores even less. If nothing
-    fits, the schedule is the one that needs least memory. Raises `NoRoomError` if the weights do not fit.
+    fits, the schedule is the one that needs least memory. If a ``lead`` is given, that of all batches is so many rows
+    in the end, whether it fits or not. Raises `NoRoomError` if the weights do not fit.
     """
     placer = ReplicaPlacer(batches, costs, samples)
-    shortener = LeadShortener(batches, placer.timed, costs)
+    shortener = LeadShortener(placer)
     least = short_leads(placer.timed)
     rows = [timed.batch.lanes / samples for timed in placer.timed]
     ways = [[UNBOUNDED] * len(rows)]
@@ -41,9 +45,13 @@ def schedule_replicas(batches: Sequence[ComputeBatchOp], costs: BatchCosts, samp
         if any(placed.fits for placed in first):
             found += rounds
             break
-        if (held := shortener.shorten(_best(first), leads, samples > 1)) is not None:
+        if (held := shortener.shorten(_best(first))) is not None:
             found.append(held)
-    return shortened(placer, _best(found))
+    best = shortened(placer, _best(found))
+    if not lead:
+        return best
+    leads = [lead] * len(rows)
+    return replace(best, leads=leads, timeline=placer.scheduled(best.timed, leads))
 
 
 def _best(found: Sequence[PlacedLanes]) -> PlacedLanes:

@@ -7,7 +7,7 @@ cores as there are replicas and with the network between them at its usual dista
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,14 @@ REACH = 2
 MEMORY_SHARE = 0.8
 """Of a core's memory that the packing fills; the rest is for rows that come early and for gaps."""
 
+
+GAPS_OF_LOADS = (2, 3, 4, 6)
+"""From a load to the next constant that is fetched, in times that the port takes for the load. Where constants decide
+how long a network takes, they are to come soon; elsewhere it is better not to have lanes wait that load something at
+other times than planned."""
+
+TOLERANCE = 0.005
+"""Of the makespan, what longer gaps may cost."""
 
 ROUNDS = 8
 """Placements to try: each is made for the times at which replicas are busy in the schedule on the one before."""
@@ -86,6 +94,9 @@ class ReplicaPlacer:
         self.arrays = np.repeat([costs.of(batch).arrays for batch in batches], replicas)
         self.owner = np.repeat(np.arange(len(batches)), replicas)
         self.request = request_cycles(target.machine)
+        self.gap = GAPS_OF_LOADS[0]
+        """Is chosen on the first placement."""
+        self._is_paced = False
         self.room = target.machine.local_memory_bytes
         if samples > 1:
             self.room = int((1 - GAPS) * self.room)
@@ -102,8 +113,21 @@ class ReplicaPlacer:
             groups = Groups(_busy(self.group_of, timeline, self.count), memory, self.scratch, self.arrays, self.owner)
             core = pack_groups(groups, machine.core_count, machine.arrays_per_core, limit)
             placed = self._placed(core, leads, self.room)
+            if not self._is_paced:
+                placed = self._paced(placed)
             timeline = placed.timeline
             yield placed
+
+    def _paced(self, placed: PlacedLanes) -> PlacedLanes:
+        """With the longest gaps between loads that hardly make the schedule longer."""
+        self._is_paced = True
+        found: dict[int, Timeline] = {self.gap: placed.timeline}
+        for self.gap in GAPS_OF_LOADS[1:]:
+            found[self.gap] = self.scheduled(placed.timed, placed.leads)
+        least = min(timeline.makespan for timeline in found.values())
+        self.gap = max(gap for gap, timeline in found.items() if timeline.makespan <= (1 + TOLERANCE) * least)
+        timeline = found[self.gap]
+        return replace(placed, timeline=timeline, excess=self.excess(placed.timed, timeline, placed.room))
 
     def moved_near(self, placed: PlacedLanes) -> PlacedLanes:
         """The schedule with the same groups on one core, and cores moved to where on the mesh traffic is near."""
@@ -111,7 +135,9 @@ class ReplicaPlacer:
 
     def scheduled(self, timed: list[TimedBatch], leads: Sequence[int]) -> Timeline:
         """The schedule of ``timed``, the batches on some cores."""
-        return schedule_lanes(timed, self.target.machine.core_count, leads, self.graph, self.in_turn, self.request)
+        return schedule_lanes(
+            timed, self.target.machine.core_count, leads, self.graph, self.in_turn, self.request, self.gap
+        )
 
     def excess(self, timed: list[TimedBatch], timeline: Timeline, room: int) -> int:
         """Bytes that seem to be missing in the core that needs most, if each has ``room``."""

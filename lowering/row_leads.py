@@ -14,14 +14,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.lane_scheduler import schedule_lanes
 from ..analysis.timeline import TimedBatch, Timeline
 from ..analysis.window import OUTSIDE, window_rows
-from ..dialects.spat import ComputeBatchOp
-from .lane_cost import BatchCosts
-from .replica_placement import PlacedLanes
-from .schedule_memory import GAPS, estimated_peaks, held_rings, slot_bytes
-from .transfer_costs import request_cycles
+from .replica_placement import PlacedLanes, ReplicaPlacer
+from .schedule_memory import GAPS, estimated_peaks, held_rings
 
 Ints = NDArray[np.int64]
 
@@ -37,32 +33,28 @@ MARGIN = 0.05
 class LeadShortener:
     """Holds back the batches whose rows overfill cores."""
 
-    def __init__(self, batches: Sequence[ComputeBatchOp], timed: Sequence[TimedBatch], costs: BatchCosts) -> None:
-        self._batches, self._costs = batches, costs
-        self._slots = [slot_bytes(batch, costs.target) for batch in batches]
-        self._reads: list[list[tuple[int, Ints]]] = [[] for _ in timed]
-        for index, one in enumerate(timed):
+    def __init__(self, placer: ReplicaPlacer) -> None:
+        self._placer = placer
+        self._reads: list[list[tuple[int, Ints]]] = [[] for _ in placer.timed]
+        for index, one in enumerate(placer.timed):
             for read in one.batch.reads:
                 if read.producer is not None:
                     rows = window_rows(read.window, one.batch.lanes)
                     self._reads[read.producer].append((index, rows))
         self._least = [1 + max((rows.shape[1] for _, rows in mine), default=1) for mine in self._reads]
 
-    def shorten(self, placed: PlacedLanes, leads: Sequence[int], in_turn: bool) -> PlacedLanes | None:
+    def shorten(self, placed: PlacedLanes) -> PlacedLanes | None:
         """A schedule on the placement whose rows seem to fit the local memories, with leads that are the shorter than
-        ``leads`` the more rows of a batch fill a core; None if none is found. ``in_turn`` is as for
-        :func:`..analysis.lane_scheduler.schedule_lanes`."""
-        machine = self._costs.target.machine
-        room = int((1 - GAPS) * machine.local_memory_bytes)
-        leads = list(leads)
+        those of ``placed`` the more rows of a batch fill a core; None if none is found."""
+        placer = self._placer
+        room = int((1 - GAPS) * placer.target.machine.local_memory_bytes)
+        leads = list(placed.leads)
         for _ in range(TRIES):
-            timeline = schedule_lanes(
-                placed.timed, machine.core_count, leads, placed.graph, in_turn, request_cycles(machine)
-            )
-            peaks = estimated_peaks(self._batches, placed.timed, timeline, self._costs, self._slots, placed.graph)
+            timeline = placer.scheduled(placed.timed, leads)
+            peaks = estimated_peaks(placer.batches, placed.timed, timeline, placer.costs, placer.slots, placed.graph)
             if peaks.max() <= room:
                 return replace(placed, timeline=timeline, excess=0, leads=list(leads), room=room)
-            for index, share in _largest(held_rings(placed.timed, timeline, self._slots, placed.graph), peaks, room):
+            for index, share in _largest(held_rings(placed.timed, timeline, placer.slots, placed.graph), peaks, room):
                 ahead = _ahead(timeline, index, self._reads[index])
                 leads[index] = max(self._least[index], int(share * min(leads[index], ahead)))
         return None

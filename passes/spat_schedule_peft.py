@@ -12,7 +12,6 @@ from xdsl.passes import ModulePass
 
 from ..analysis.contract import Contract, changes_meaning, constant, decided_here, may_trade, no_longer_known
 from ..analysis.core_packing import NoRoomError
-from ..analysis.lane_scheduler import schedule_lanes
 from ..analysis.proxies import Level
 from ..analysis.yardsticks import (
     dumb_schedule,
@@ -29,7 +28,6 @@ from ..lowering.lane_schedule import schedule_replicas
 from ..lowering.lane_tasks import spread_vector_batches
 from ..lowering.sample_axis import samples_of
 from ..lowering.target import Target, target_of
-from ..lowering.transfer_costs import request_cycles
 from ..support.diagnostics import TileError
 from .statistics import record_statistic
 
@@ -111,13 +109,10 @@ class SpatSchedulePeftPass(ModulePass):
         costs = BatchCosts(target)
         spread_vector_batches(batches, costs, samples)
         try:
-            placed = schedule_replicas(batches, costs, samples)
+            placed = schedule_replicas(batches, costs, samples, self.lead)
         except NoRoomError as error:
             raise _too_small(batches, target) from error
         timeline = placed.timeline
-        if self.lead:
-            cores, request = target.machine.core_count, request_cycles(target.machine)
-            timeline = schedule_lanes(placed.timed, cores, self.lead, placed.graph, samples > 1, request)
         record_statistic("makespan cycles", timeline.makespan)
         record_statistic("cycles saved by moves", placed.saved)
         for index, (batch, cores) in enumerate(zip(batches, placed.cores, strict=True)):

@@ -112,7 +112,7 @@ def load(facts: Facts, code: Code, state: State, core: int, time: int) -> None:
         state.asked[core] = 0
         state.load_next[core] += 1
         state.load_left[core] -= code.load_cycles[number]
-        then = served(code, state, core, number, time)
+        then = served(facts, code, state, core, number, time)
     state.free[core] = then
     push_event(state, then * facts.keys + facts.loading + core)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from .layout import FETCHES, FETCHING, GAP, INPUTS, NONE, PORT, Code, Facts, State
+from .layout import FETCHES, FETCHING, INPUTS, NONE, PORT, Code, Facts, State
 from .list_heaps import push_event
 
 
-def served(code: Code, state: State, core: int, number: int, arrival: int) -> int:
-    """When the core has what it loads, whose request is in global memory at ``arrival``; requests wait in a queue."""
+def served(facts: Facts, code: Code, state: State, core: int, number: int, arrival: int) -> int:
+    """When the core has what it loads, whose request is in global memory at ``arrival``; requests wait in a queue, and
+    fetches for longer."""
     if code.load_port[number] == 0:
         return arrival + code.load_cycles[number]
     begin = max(arrival, state.chip[PORT])
     state.chip[PORT] = begin + code.load_port[number]
+    state.chip[FETCHES] = begin + facts.gap * code.load_port[number]
     return begin + code.load_cycles[number]
 
 
@@ -61,21 +63,20 @@ def fetch(facts: Facts, code: Code, state: State, time: int) -> None:
                 chosen = core
                 urgency = place
     if chosen != NONE and state.chip[PORT] <= time:
-        load_constant(code, state, chosen, time)
+        load_constant(facts, code, state, chosen, time)
     if chosen != NONE:
         fetch_at(facts, state, max(time, max(state.chip[PORT], state.chip[FETCHES])))
     elif soonest != NONE:
         fetch_at(facts, state, soonest)
 
 
-def load_constant(code: Code, state: State, core: int, time: int) -> None:
-    """The core loads the next constant; then, the port is to be free for others for a while."""
+def load_constant(facts: Facts, code: Code, state: State, core: int, time: int) -> None:
+    """The core loads the next constant."""
     number = state.fetch_load[core]
     item = code.load_item[number]
     state.loaded[item] = 1
     state.fetched[item] = time
-    state.free[core] = served(code, state, core, number, time + code.request[core])
-    state.chip[FETCHES] = time + GAP * max(code.load_port[number], 1)
+    state.free[core] = served(facts, code, state, core, number, time + code.request[core])
 
 
 def next_constant(facts: Facts, code: Code, state: State, core: int) -> int:

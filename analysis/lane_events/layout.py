@@ -39,10 +39,6 @@ interruption, until when the port of global memory is taken, how many rows of in
 when on constants may be fetched again, and whether there is an event for that."""
 CHIP = 7
 
-GAP = 2
-"""From one constant that is fetched to the next, in times that the port takes for it: what is loaded meanwhile need not
-wait, even where cores are not where they are planned to be."""
-
 
 class Facts(NamedTuple):
     """Numbers of the schedule."""
@@ -58,6 +54,8 @@ class Facts(NamedTuple):
     fetching: int
     constants: int
     """Items of loads below this are constants."""
+    gap: int
+    """From a load to the next constant that is fetched, in times that the port takes for it."""
 
 
 class Code(NamedTuple):

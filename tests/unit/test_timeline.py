@@ -305,12 +305,12 @@ def test_the_port_serves_others_while_a_row_is_on_its_way() -> None:
 
 def test_constants_are_fetched_while_a_core_has_nothing_to_do() -> None:
     """Core 1 waits for the row of core 0, which it receives from 2 + 100 to 107; so it has its constants by then. It
-    begins with them when the row of the input has been asked for, and the port is free, at 2."""
+    begins with them when the row of the input has been asked for, and twice the time that its load takes is over."""
     first = batch(1, 100, [0], row_by_row(None))
     second = replace(batch(1, 10, [1], row_by_row(0)), constants=CONSTANTS)
     timeline = schedule_lanes([first, second], CORES)
     assert starts(timeline) == [[2], [107]]
-    assert timeline.fetches[1].tolist() == [[0, 1, 2], [1, 1, 9]]
+    assert timeline.fetches[1].tolist() == [[0, 1, 4], [1, 1, 11]]
 
 
 def test_a_core_that_is_busy_loads_constants_when_it_needs_them() -> None:
@@ -327,7 +327,7 @@ def test_no_constants_are_fetched_while_rows_of_the_input_wait_for_the_port() ->
     not before the port is free again. Core 0 computes for 10 cycles and sends for 3 in between."""
     first = replace(batch(3, 10, [0, 0, 0], row_by_row(None, 3)), loads=(Load(50, 50),))
     second = replace(batch(1, 10, [3], Read(0, RowWindow(3, 1, rows=3))), constants=(Load(7, 2),))
-    timeline = schedule_lanes([first, second], CORES)
+    timeline = schedule_lanes([first, second], CORES, gap=1)
     assert starts(timeline)[0] == [50, 113, 176]
     assert timeline.fetches[1].tolist() == [[0, 3, 176]]
 
@@ -338,8 +338,8 @@ def test_one_constant_is_fetched_at_a_time_most_urgent_first() -> None:
     short = replace(batch(1, 10, [1], row_by_row(0)), constants=(Load(7, 2),))
     long = replace(batch(1, 50, [2], row_by_row(0)), constants=(Load(7, 2),))
     timeline = schedule_lanes([first, short, long], CORES)
-    assert timeline.fetches[2].tolist() == [[0, 2, 2]]
-    assert timeline.fetches[1].tolist() == [[0, 1, 6]]
+    assert timeline.fetches[2].tolist() == [[0, 2, 4]]
+    assert timeline.fetches[1].tolist() == [[0, 1, 8]]
 
 
 def test_global_memory_serves_requests_as_they_come() -> None:
