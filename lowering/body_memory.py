@@ -73,13 +73,14 @@ class BodyMemory:
         last = self._looks.get(id(block))
         if last is None or not last.is_of(parts):
             last = _TileLook(parts)
+            found = self._seen.get(last.key) or self._kept.get(last.key)
+            if found is None:
+                found = TileBody(node_names(ops, self.names), last.held, content_of(block.args, inputs, ops))
+            assert isinstance(found, TileBody)
+            last.body = found
         self._new_looks[id(block)] = last
-        found = self._seen.get(last.key) or self._kept.get(last.key)
-        if found is None:
-            found = TileBody(node_names(ops, self.names), last.held, content_of(block.args, inputs, ops))
-        self._seen[last.key] = found
-        assert isinstance(found, TileBody)
-        return found
+        self._seen[last.key] = last.body
+        return last.body
 
     def body(self, block: Block, ops: Sequence[Operation]) -> Body:
         """The body of instructions in ``block``, in whatever places their weights and their tiles are."""
@@ -141,13 +142,30 @@ class _Parts(NamedTuple):
         return _Parts(block, inputs, arguments, ops, list(map(_OPERANDS, ops)), results, types, *columns)
 
 
+class _Key:
+    """A key that is hashed once."""
+
+    __slots__ = ("_content", "_hash")
+
+    def __init__(self, content: Hashable) -> None:
+        self._content = content
+        self._hash = hash(content)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._content == other._content
+
+
 class _TileLook:
     """A look at a body of tile ops. What is found then holds for as long as nothing of it changes."""
 
     def __init__(self, parts: _Parts) -> None:
         look = _Look(parts.arguments, parts.ops)
-        self.key: Hashable = (parts.inputs, look.key)
+        self.key = _Key((parts.inputs, look.key))
         self.held = look.held
+        self.body: TileBody
         self._parts = parts._replace(properties=list(map(dict, parts.properties)))
         self._picks = [op for op in parts.ops if type(op) is PickOp]
         self._tables = _tables(self._picks)
