@@ -56,10 +56,12 @@ def joined(*tables: InstructionTable) -> InstructionTable:
 
 @STAGE.patch(REGISTERS, "registers are loaded for every instruction, whatever they hold", Caught.GUARD, "recomputed")
 def registers_always_loaded(assign: Any) -> Any:
-    def wrong(core: Any, value: Ints, pool: Any) -> Any:
-        found = assign(core, value, pool)
-        row, operand = np.nonzero(value)
-        return replace(found, load_row=row, load_register=found.register[row, operand], load_value=value[row, operand])
+    def wrong(core: Any, value: Ints, pool: Any, forced: Ints) -> Any:
+        found = assign(core, value, pool, forced)
+        every = np.column_stack((value, np.maximum(forced, 0)))
+        register = np.column_stack((found.register, np.full(len(value), pool[0])))
+        row, operand = np.nonzero(every)
+        return replace(found, load_row=row, load_register=register[row, operand], load_value=every[row, operand])
 
     return wrong
 
