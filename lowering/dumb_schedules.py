@@ -32,8 +32,8 @@ def is_annotated(program: BatchProgram) -> bool:
 
 def add_dumb_schedules(program: BatchProgram, target: Target, found: dict[str, object]) -> None:
     """Adds to ``found`` what two dumb schedules take: of lanes as rows come, on cores that replicas take in turn, where
-    the busiest core counts as well; and, without transfers, on the cores that they have. If their rows may need more memory than there is, lanes go in the
-    order in which they are asked for.
+    the busiest core counts as well; and, without transfers, on the cores that they have. If their rows may need more
+    memory than there is, lanes go in the order in which they are asked for.
     """
     orders = LaneOrders(_lanes(program, target), target.machine.core_count)
     placed = _place(orders.batches, target)

@@ -71,7 +71,9 @@ def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -
     machine = None if program.target is None else program.target.machine
     columns = None if program.target is None else program.target.array_columns
     size = None if machine is None or columns is None else (machine.array_rows, columns)
-    totals = {name: Counter[str]() for name in ("element_passes_of_node", "needless_ops", "unpacked_products", "products")}
+    totals = {
+        name: Counter[str]() for name in ("element_passes_of_node", "needless_ops", "unpacked_products", "products")
+    }
     of_slices: dict[int, tuple[bool, ...]] = {}
     for index, (batch, body) in enumerate(zip(program.batches, program.bodies, strict=True)):
         assert isinstance(body, TileBody)

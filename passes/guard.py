@@ -285,7 +285,7 @@ def _describe(change: Change, before: Survey, after: Survey) -> str:
 
 
 def blame(name: str, before: Survey, after: Survey) -> list[str]:
-    """The nodes whose part of a field got worse by most; for a field of the whole program, those whose parts changed."""
+    """The nodes whose part of a field got worse by most; of a field of the whole program, those whose parts changed."""
     old, new = before.contributions.get(name), after.contributions.get(name)
     if old is None or new is None or old == new:
         shared = [part for part in before.contributions if part in after.contributions]

@@ -86,7 +86,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Piece:
-    """A run of input elements that lie side by side: one kernel row (or, with gaps, one kernel position) of a segment."""
+    """A run of input elements that lie side by side: one kernel row (with gaps, one kernel position) of a segment."""
 
     segment: int
     row: int

@@ -18,7 +18,7 @@ from tilec.codegen.package import Package
 
 STAGE = Stage("pim-codegen")
 EXPAND = "tilec.codegen.build.expand_program"
-REGISTERS = "tilec.codegen.register_allocation.assign_registers"
+REGISTERS = "tilec.codegen.register_allocation._interleaved"
 Expand = Callable[..., tuple[InstructionTable, tuple[str, ...]]]
 Ints = NDArray[np.int64]
 
@@ -54,14 +54,10 @@ def joined(*tables: InstructionTable) -> InstructionTable:
     return InstructionTable.concat(tables)
 
 
-@STAGE.patch(REGISTERS, "registers are loaded for every instruction, whatever they hold", Caught.GUARD, "recomputed")
-def registers_always_loaded(assign: Any) -> Any:
-    def wrong(core: Any, value: Ints, pool: Any, forced: Ints) -> Any:
-        found = assign(core, value, pool, forced)
-        every = np.column_stack((value, np.maximum(forced, 0)))
-        register = np.column_stack((found.register, np.full(len(value), pool[0])))
-        row, operand = np.nonzero(every)
-        return replace(found, load_row=row, load_register=register[row, operand], load_value=every[row, operand])
+@STAGE.patch(REGISTERS, "registers are loaded once for each operand that names them", Caught.GUARD, "recomputed")
+def registers_loaded_twice(interleaved: Any) -> Any:
+    def wrong(table: Any, first: Any, plan: Any, registers: Any, loads: Any) -> Any:
+        return interleaved(table, first, plan, registers, [*loads, *loads])
 
     return wrong
 
