@@ -71,7 +71,7 @@ class Traffic:
         """Constants that cores load: how many, and their elements. Each core loads each content once."""
         held: dict[tuple[int, int, int], set[int]] = {}
         for batch in self._program.batches:
-            for constant in _loaded_constants(batch):
+            for constant in self._constants_of(batch):
                 held.setdefault(constant, set()).update(batch.core_set)
         return sum(map(len, held.values())), sum(size * len(cores) for (_, _, size), cores in held.items())
 
@@ -80,7 +80,7 @@ class Traffic:
         number: dict[tuple[int, int, int], int] = {}
         tables = [np.zeros((4, 0), np.int64)]
         for batch in self._program.batches:
-            constants = _loaded_constants(batch)
+            constants = self._constants_of(batch)
             if not constants:
                 continue
             order = np.lexsort((batch.lane_steps, batch.lane_cores))
@@ -93,6 +93,14 @@ class Traffic:
         order = np.lexsort((step, core, index))
         _, first = np.unique((index * _CORES + core)[order], return_index=True)
         return np.stack((core, size, step), axis=1)[order][first]
+
+    def _constants_of(self, batch: Batch) -> list[tuple[int, int, int]]:
+        """What it loads, found once for all schedules of a program."""
+        known = self._program.loaded_constants
+        found = known.get(batch.op)
+        if found is None:
+            found = known[batch.op] = _loaded_constants(batch)
+        return found
 
     def scheduled_lanes(self) -> ScheduledLanes:
         """The lanes as the critical path sees them; tensors have the same numbers at every level."""
