@@ -52,7 +52,7 @@ def least_share(name: str, image_size: int, folder: Path, enough: float) -> floa
 
 def test_resnet_of_small_images(tmp_path: Path) -> None:
     """Small images leave less to do for everything but the guard, and imports are not shared out."""
-    bound = MOST["resnet18"] + 0.03
+    bound = MOST["resnet18"] + 0.05
     assert 0 < least_share("resnet18", 32, tmp_path, bound) <= bound
 
 
