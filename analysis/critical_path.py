@@ -239,7 +239,7 @@ class _Lines(NamedTuple):
 
 
 def _sorted_lines(lane: Ints, offset: Ints, done: Ints) -> _Lines:
-    order = np.lexsort((done, offset, lane))
+    order = np.lexsort((done, lane * PLACES + offset))
     return _Lines(lane[order], offset[order], done[order])
 
 

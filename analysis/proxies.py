@@ -211,6 +211,9 @@ class Proxies:
     dumb_span_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "critical path of a dumb order on the same cores, no transfers")
     )
+    dumb_busy_cycles: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "cycles of the busiest core with cores in turn")
+    )
     input_load_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "cycles in which the inputs come through their port once")
     )
@@ -316,7 +319,7 @@ class Change:
 
     def __str__(self) -> str:
         note = f" ({self.reason})" if self.reason else ""
-        return f"{self.field} {shown_pair(self.before, self.after)}{note}"
+        return f"{self.field} {shown_pair(self.before, self.after, FIELDS[self.field].better)}{note}"
 
 
 def counts(table: Mapping[str, int] | Iterable[tuple[str, int]]) -> Counts:
@@ -382,15 +385,24 @@ def _is_table(value: object) -> TypeGuard[Counts]:
     return isinstance(value, tuple)
 
 
-def shown_pair(before: object, after: object) -> str:
-    """Both values; of tables only the name that differs most."""
+def shown_pair(before: object, after: object, better: Better = Better.SAME) -> str:
+    """Both values; of tables only the name that got worse by most, or, if none did, that differs most."""
     if _is_table(before) and _is_table(after):
         old, new = dict(before), dict(after)
-        names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-        if names:
-            name = max(names, key=lambda one: (abs(new.get(one, 0) - old.get(one, 0)), one))
+        if harm := harm_by_name(old, new, better):
+            name = max(harm, key=lambda one: (harm[one], one))
             return f"of '{name}' {old.get(name, 0)} -> {new.get(name, 0)}"
     return f"{shown(before)} -> {shown(after)}"
+
+
+def harm_by_name(before: Mapping[str, int], after: Mapping[str, int], better: Better) -> dict[str, int]:
+    """By how much each name got worse, of those that did; if none did, by how much each differs."""
+    change = {name: after.get(name, 0) - before.get(name, 0) for name in {**before, **after}}
+    if better is Better.MORE:
+        worse = {name: -more for name, more in change.items() if more < 0 and name in after}
+    else:
+        worse = {name: more for name, more in change.items() if more > 0 and better is Better.LESS}
+    return worse or {name: abs(more) for name, more in change.items() if more}
 
 
 def write_json(records: Mapping[str, Proxies]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -13,6 +13,7 @@ from ..lowering.target import Target as CompileTarget
 from ..lowering.target import target_of
 from ..support.diagnostics import TileError
 from .columns import Columns, Program, Target
+from .emission import Emission
 from .expansion import expand_program
 from .global_layout import GlobalLayout
 from .isa import Op
@@ -23,8 +24,13 @@ from .register_allocation import allocate_registers
 from .report import build_reports
 
 
-def build_package(module: ModuleOp, model: Origin, options: Mapping[str, object]) -> Package:
-    """Generates the code of the module's `pim.program`. Raises TileError if it is not ready for that."""
+def build_package(
+    module: ModuleOp, model: Origin, options: Mapping[str, object], emission: Callable[[], Emission] | None = None
+) -> Package:
+    """Generates the code of the module's `pim.program`. Raises TileError if it is not ready for that.
+
+    ``emission`` counts that of this module, for the report: the code does not depend on it.
+    """
     target = target_of(module)
     program = _program(module)
     layout = GlobalLayout.of(program, target.element_bytes)
@@ -39,7 +45,7 @@ def build_package(module: ModuleOp, model: Origin, options: Mapping[str, object]
         Origin(target.machine.name, target.machine.digest()),
         model,
         options,
-        build_reports(module, code),
+        build_reports(module, code, emission),
         samples_of(module),
     )
 

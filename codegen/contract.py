@@ -7,6 +7,7 @@ addresses, one `setbw` a core, zeros around rows, constants.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -41,14 +42,14 @@ _GONE = {
 }
 
 
-def code_generation_contract(module: ModuleOp) -> Contract:
-    """The contract for the package of this module, whose addresses are planned."""
-    emission = emission_of(module)
+def code_generation_contract(module: ModuleOp, emission: Callable[[], Emission] | None = None) -> Contract:
+    """The contract for the package of this module, whose addresses are planned; ``emission`` counts that of the
+    module."""
     return Contract(
         {
             **dict.fromkeys(_SAME, EQUAL),
             **{name: no_longer_known(reason) for reason, names in _GONE.items() for name in names},
-            **_counted(emission),
+            **_counted(emission_of(module) if emission is None else emission()),
         },
         levels=((Level.BUFFERS, Level.PACKAGE),),
     )

@@ -33,6 +33,7 @@ class EventPath:
 
         ``global_bytes`` is what each loads from global memory, or, as a negative number, what it stores there.
         """
+        vars(self).pop("schedule", None)
         place, spent = np.broadcast_arrays(_places(core, key), np.asarray(cycles, np.int64))
         self._alone.append(place.reshape(-1))
         self._cycles.append(spent.reshape(-1))
@@ -42,11 +43,13 @@ class EventPath:
         self, key: I64, source: I64, target: I64, sending: I64, receiving: I64, size: npt.ArrayLike
     ) -> None:
         """Messages of ``size`` bytes, which occupy both cores."""
+        vars(self).pop("schedule", None)
         columns = np.broadcast_arrays(key, source, target, sending, receiving, size)
         self._messages.append(np.stack(columns, axis=1))
 
+    @cached_property
     def schedule(self) -> CoreSchedule:
-        """All of it in order."""
+        """All of it in order, until more is added."""
         place = np.concatenate([*self._alone, np.zeros(0, np.int64)])
         order = np.argsort(place, kind="stable")
         cycles = np.concatenate([*self._cycles, np.zeros(0, np.int64)])[order]
@@ -58,7 +61,7 @@ class EventPath:
 
     def cycles(self) -> int:
         """Cycles until all cores are done, each in the order of keys. The loop is over messages only."""
-        schedule = self.schedule()
+        schedule = self.schedule
         first, last = schedule.ends()
         key, source, target, sending, receiving, _ = schedule.messages.T
         late = (-first).tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -14,6 +14,7 @@ from ..lowering.target import target_of
 from ..passes.guard import Examined, Guard
 from ..passes.guard_mode import Mode
 from .contract import code_generation_contract
+from .emission import Emission
 from .package import Package
 from .package_proxies import package_proxies
 from .stream_check import StreamCheck
@@ -24,12 +25,17 @@ PROXIES_FILE = "proxies.json"
 
 
 def guard_package(
-    guard: Guard, module: ModuleOp, package: Package, seconds: float, check: StreamCheck | None = None
+    guard: Guard,
+    module: ModuleOp,
+    package: Package,
+    seconds: float,
+    check: StreamCheck | None = None,
+    emission: Callable[[], Emission] | None = None,
 ) -> Package:
     """Judges the package that was made of the module, and returns it with the proxies of every stage in its report.
 
-    ``seconds`` is what code generation took; ``check`` the check of the streams, if it has run. Raises a GuardError if
-    the package breaks the contract of code generation.
+    ``seconds`` is what code generation took; ``check`` the check of the streams, if it has run, and ``emission`` counts
+    that of the module. Raises a GuardError if the package breaks the contract of code generation.
     """
     target = target_of(module)
 
@@ -37,7 +43,7 @@ def guard_package(
         bits = target.precision.weight_bits
         return Survey(package_proxies(package, target.machine, weight_bits=bits, check=check))
 
-    guard.examine_result(CODE_GENERATION, lambda: code_generation_contract(module), module, look, seconds)
+    guard.examine_result(CODE_GENERATION, lambda: code_generation_contract(module, emission), module, look, seconds)
     stages = stage_records(guard.examined)
     if not stages:
         return package

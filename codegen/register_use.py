@@ -59,29 +59,48 @@ def needless_scalars(program: Program) -> int:
 
     A stream may run round after round: at its start registers hold what it left in them at its end.
     """
-    columns = program.columns
-    is_write = _IS_SCALAR[columns.op]
-    reads = {place: table[columns.op] for place, table in _READ.items() if table.any()}
-    core = program.core_of_rows()
-    ends = program.core_start[1:] - 1
-    found = 0
-    for register in np.unique(columns.rd[is_write]).tolist():
-        writes = np.flatnonzero(is_write & (columns.rd == register))
-        read = np.zeros(len(columns), np.bool_)
-        for (name, offset), does in reads.items():
-            read |= does & (getattr(columns, name) == register - offset)
-        so_far = np.append(0, np.cumsum(read))
-        first = np.append(True, core[writes[1:]] != core[writes[:-1]])
-        last = np.append(first[1:], True)
-        until = np.where(last, ends[core[writes]], np.append(writes[1:], 0))
-        used = so_far[until + 1] > so_far[writes + 1]
-        used[last] |= so_far[writes[first] + 1] > so_far[program.core_start[core[writes[first]]]]
-        found += int((_holds_already(columns, writes, first, last) | ~used).sum())
-    return found
+    columns, rows = program.columns, len(program.columns)
+    writes = np.flatnonzero(_IS_SCALAR[columns.op])
+    if not len(writes):
+        return 0
+    # Of one register after another, where it is written, and where it is read: each as one number.
+    place = _places(columns.rd[writes], writes, rows)
+    read = _reading_places(columns)
+    register, row = np.divmod(place, rows)
+    core = program.core_of_rows()[row]
+    first = np.append(True, (register[1:] != register[:-1]) | (core[1:] != core[:-1]))
+    last = np.append(first[1:], True)
+    begin, end = program.core_start[core], program.core_start[core + 1] - 1
+    until = np.where(last, end, np.append(row[1:], 0))
+    used = _some(read, place, register * rows + until)
+    used[last] |= _some(read, (register * rows + begin)[first] - 1, place[first])
+    return int((_holds_already(columns, row, first, last) | ~used).sum())
+
+
+def _places(register: npt.NDArray[np.uint8], row: I64, rows: int) -> I64:
+    """Registers and ascending rows as numbers, in order of registers. A sort of bytes takes one look at each."""
+    order = np.argsort(register, kind="stable")
+    return register[order] * np.int64(rows) + row[order]
+
+
+def _reading_places(columns: Columns) -> I64:
+    """The same of all reads, sorted: of each register they are few ascending runs."""
+    found: list[I64] = []
+    for (name, offset), table in _READ.items():
+        row = np.flatnonzero(table[columns.op])
+        found.append(_places((getattr(columns, name)[row] + offset).astype(np.uint8), row, len(columns)))
+    return np.sort(np.concatenate(found), kind="stable")
+
+
+def _some(places: I64, after: I64, until: I64) -> Mask:
+    """Whether there is one of ``places`` behind ``after`` and not behind ``until``."""
+    following = np.append(places, np.iinfo(np.int64).max)[np.searchsorted(places, after, side="right")]
+    return following <= until
 
 
 def _holds_already(columns: Columns, writes: I64, first: Mask, last: Mask) -> Mask:
-    """Which of one register's writes load what it holds. ``first``, ``last``: of a core.
+    """Which writes load what their register holds, given in order of registers and rows. ``first``, ``last``: of a
+    register on a core.
 
     At its start a stream that runs again finds what it left: a register holds 0 there only if it ends as 0, too.
     """

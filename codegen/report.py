@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -16,8 +16,9 @@ from ..dialects.location import node_name
 from ..lowering.lane_cost import issue_cycles
 from ..lowering.target import Target, target_of
 from .columns import Columns, Program
+from .emission import Emission, emission_of
 from .isa import VECTOR_OPS, Op
-from .static_latency import static_latency_cycles
+from .static_latency import latency_cycles
 
 I64 = npt.NDArray[np.int64]
 
@@ -51,14 +52,17 @@ class CoreReport:
     received_bytes: int
 
 
-def build_reports(module: ModuleOp, program: Program) -> Mapping[str, bytes]:
-    """`report.json` and `report.txt` of a package."""
+def build_reports(
+    module: ModuleOp, program: Program, emission: Callable[[], Emission] | None = None
+) -> Mapping[str, bytes]:
+    """`report.json` and `report.txt` of a package. ``emission`` counts that of the module."""
     target = target_of(module)
     chip = next(op for op in module.body.block.ops if isinstance(op, pim.ProgramOp))
     cycles = instruction_cycles(program, target.machine, target.precision)
     layers = _layers(chip, program, target)
     cores = _cores(chip, program, cycles)
-    latency = static_latency_cycles(module)
+    path = (emission_of(module) if emission is None else emission()).path
+    latency = latency_cycles(target.machine, path.schedule)
     content = {
         "latency_cycles": latency,
         "layers": [asdict(layer) for layer in layers],

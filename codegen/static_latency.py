@@ -30,7 +30,7 @@ _GLOBAL, _SEND, _RECEIVE = range(3)
 
 def static_latency_cycles(module: ModuleOp) -> int:
     """Cycles until all cores are done, of a module that has addresses."""
-    return latency_cycles(target_of(module).machine, emission_of(module).path.schedule())
+    return latency_cycles(target_of(module).machine, emission_of(module).path.schedule)
 
 
 def latency_cycles(machine: Machine, schedule: CoreSchedule) -> int:

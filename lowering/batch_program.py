@@ -141,6 +141,8 @@ class BatchProgram:
         """The tensor that each value or buffer stands for."""
         self.body_ops = bodies
         """The ops of the body of each batch."""
+        self.loaded_constants: dict[AnyBatch, list[tuple[int, int, int]]] = {}
+        """Of each batch that was asked for, identity, columns and elements of what each of its cores loads."""
         self._labels = node_names(bodies, memory.bodies.names)
         self._facts = [memory.facts(op, ops) for op, ops in bodies.items()]
         self._schedules = [memory.schedule(op) for op in bodies]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..dialects.array_data import ArrayData
 
 
@@ -24,7 +26,19 @@ class Constants:
     def _find(self, data: ArrayData) -> ArrayData:
         alike = self._alike.setdefault((data.dtype, data.shape, data.sample if data.has_data else None), [])
         for other in alike:
-            if other == data:
+            if _equal(other, data):
                 return other
         alike.append(data)
         return data
+
+
+def _equal(one: ArrayData, other: ArrayData) -> bool:
+    """Of the same type and shape. To compare bytes takes a tenth of the time of a digest."""
+    if not one.has_data or not other.has_data:
+        return one == other
+    return one.array is other.array or np.array_equal(_bits(one), _bits(other))
+
+
+def _bits(data: ArrayData) -> np.ndarray[tuple[int], np.dtype[np.unsignedinteger]]:
+    flat = data.array.reshape(-1)
+    return flat.view(f"u{flat.itemsize}")

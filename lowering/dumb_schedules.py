@@ -31,9 +31,9 @@ def is_annotated(program: BatchProgram) -> bool:
 
 
 def add_dumb_schedules(program: BatchProgram, target: Target, found: dict[str, object]) -> None:
-    """Adds to ``found`` what two dumb schedules take: of lanes as rows come, on cores that replicas take in turn; and,
-    without transfers, on the cores that they have. If their rows may need more memory than there is, lanes go in the
-    order in which they are asked for.
+    """Adds to ``found`` what two dumb schedules take: of lanes as rows come, on cores that replicas take in turn, where
+    the busiest core counts as well; and, without transfers, on the cores that they have. If their rows may need more
+    memory than there is, lanes go in the order in which they are asked for.
     """
     orders = LaneOrders(_lanes(program, target), target.machine.core_count)
     placed = _place(orders.batches, target)
@@ -46,6 +46,8 @@ def add_dumb_schedules(program: BatchProgram, target: Target, found: dict[str, o
     elsewhere = Traffic(_elsewhere(program, orders, cores[0], starts[0]), Level.SCHEDULED)
     found["dumb_cycles"] = at_once(elsewhere, target).cycles
     found["dumb_span_cycles"] = int((starts[1] + orders.cycles).max(initial=0))
+    work = np.repeat([batch.cost.cycles or 0 for batch in program.batches], np.diff(orders.first))
+    found["dumb_busy_cycles"] = int(np.bincount(cores[0], work).max(initial=0))
     found["input_load_cycles"] = _input_cycles(program, target)
 
 

@@ -37,7 +37,7 @@ class Traffic:
         found: list[tuple[Tensor, Ints]] = []
         for tensor in self._tensors:
             if tensor.messages:
-                found.append((tensor, np.concatenate(tensor.messages)))
+                found.append((tensor, _joined(tensor.messages)))
             elif tensor.producer is not None and self._level is Level.SCHEDULED:
                 row, core, home = self._needed[tensor]
                 found.append((tensor, np.column_stack((row, home, core, np.full(len(row), -1)))))
@@ -49,7 +49,7 @@ class Traffic:
         found: list[tuple[Tensor, Ints]] = []
         for tensor in self._tensors:
             if tensor.loads:
-                found.append((tensor, np.concatenate(tensor.loads)))
+                found.append((tensor, _joined(tensor.loads)))
             elif tensor.producer is None and self._level is Level.SCHEDULED:
                 row, core, _ = self._needed[tensor]
                 pairs = np.column_stack((row, core))
@@ -71,7 +71,7 @@ class Traffic:
         """Constants that cores load: how many, and their elements. Each core loads each content once."""
         held: dict[tuple[int, int, int], set[int]] = {}
         for batch in self._program.batches:
-            for constant in _loaded_constants(batch):
+            for constant in self._constants_of(batch):
                 held.setdefault(constant, set()).update(batch.core_set)
         return sum(map(len, held.values())), sum(size * len(cores) for (_, _, size), cores in held.items())
 
@@ -80,7 +80,7 @@ class Traffic:
         number: dict[tuple[int, int, int], int] = {}
         tables = [np.zeros((4, 0), np.int64)]
         for batch in self._program.batches:
-            constants = _loaded_constants(batch)
+            constants = self._constants_of(batch)
             if not constants:
                 continue
             order = np.lexsort((batch.lane_steps, batch.lane_cores))
@@ -93,6 +93,14 @@ class Traffic:
         order = np.lexsort((step, core, index))
         _, first = np.unique((index * _CORES + core)[order], return_index=True)
         return np.stack((core, size, step), axis=1)[order][first]
+
+    def _constants_of(self, batch: Batch) -> list[tuple[int, int, int]]:
+        """What it loads, found once for all schedules of a program."""
+        known = self._program.loaded_constants
+        found = known.get(batch.op)
+        if found is None:
+            found = known[batch.op] = _loaded_constants(batch)
+        return found
 
     def scheduled_lanes(self) -> ScheduledLanes:
         """The lanes as the critical path sees them; tensors have the same numbers at every level."""
@@ -140,7 +148,10 @@ class Traffic:
             makers = [(tensor.producer, tensor.shape[0]) for tensor in number]
             ready = [np.zeros(rows, np.int64) if of is None else batches[of].last_steps for of, rows in makers]
             joined[:, -1] = step = np.where(step < 0, np.concatenate(ready)[joined[:, 0]], step)
-        return np.column_stack((joined, size))[np.lexsort((step, rank))]
+        found = np.column_stack((joined, size))
+        place = rank * _STEPS + step
+        # Mostly they come in that order.
+        return found if (place[1:] >= place[:-1]).all() else found[np.argsort(place, kind="stable")]
 
     def byte_hops(self, machine: Machine, element_bytes: int) -> list[tuple[Tensor, int]]:
         """Of each tensor that is sent, bytes times the distance that they go."""
@@ -225,6 +236,13 @@ class Traffic:
 
 _CORES = 1 << 24
 """More than there are cores."""
+
+_STEPS = 1 << 40
+"""More than there are steps."""
+
+
+def _joined(tables: Sequence[Ints]) -> Ints:
+    return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
 
 def _distinct(numbers: Ints) -> Ints:

@@ -16,7 +16,7 @@ from ..dialects import pim, spat
 from ..dialects.onnx_base import OnnxOp
 from .batch_facts import AnyBatch
 from .body_content import block_ops
-from .op_kinds import ops_of
+from .op_kinds import OpTable, ops_of
 from .proxies_batches import Memory, batch_proxies
 from .proxies_onnx import interface_of_onnx, is_computation, onnx_proxies
 from .proxies_opaque import opaque_digest, opaque_names
@@ -103,18 +103,18 @@ class _Groups:
         self.onnx: list[OnnxOp] = []
         self.batches: dict[AnyBatch, list[Operation]] = {}
         """With the ops of their bodies."""
-        self.others: list[Operation] = []
+        self.others = OpTable(())
         """Ops of `spat` and `pim` beside the batches."""
         self.opaque: list[Operation] = []
         self.structure: list[Operation] = []
 
     @staticmethod
     def of(module: ModuleOp) -> _Groups:
-        groups = _Groups()
+        groups, others = _Groups(), list[Operation]()
         lists: dict[_Kind, list[Any]] = {
             _Kind.ONNX: groups.onnx,
             _Kind.STRUCTURE: groups.structure,
-            _Kind.OTHER: groups.others,
+            _Kind.OTHER: others,
             _Kind.OPAQUE: groups.opaque,
         }
         pending: list[Operation] = [module]
@@ -138,6 +138,7 @@ class _Groups:
             else:
                 lists[kind].append(op)
                 pending += reversed(inside)
+        groups.others = OpTable(others)
         return groups
 
     def level(self) -> Level:

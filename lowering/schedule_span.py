@@ -75,11 +75,11 @@ class ScheduledLanes(NamedTuple):
 
     def digest(self) -> bytes:
         """A hash of everything that the span follows from."""
-        state = blake2b(repr((self.rows, self.computed)).encode(), digest_size=32)
+        parts: list[bytes] = []
         for run in self.runs:
-            state.update(repr((run.cycles, run.tensors, run.makes)).encode())
-            state.update(run.schedule.digest + _chains_digest(run.chains) + run.reads.digest(run.inputs))
-        return state.digest()
+            parts += run.schedule.digest, _chains_digest(run.chains), run.reads.digest(run.inputs)
+        numbers = [(run.cycles, run.tensors, run.makes) for run in self.runs]
+        return blake2b(repr((self.rows, self.computed, numbers)).encode() + b"".join(parts), digest_size=32).digest()
 
     def digest_with(self, moves: Moves, machine: Machine, digest: bytes) -> bytes:
         """A hash of everything that the makespan follows from, with ``digest`` for the lanes."""

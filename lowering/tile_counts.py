@@ -7,7 +7,8 @@ on the height of arrays, are not among them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -87,19 +88,41 @@ def repeatable_constants(content: BodyContent) -> tuple[tuple[int, tuple[int, ..
 
 
 @lru_cache(KEPT)
-def unpacked_products(content: BodyContent, array_rows: int, array_columns: int) -> Amounts:
-    """Products of which an array could do two at a time, those of neighbouring columns.
-
-    That takes twice the rows and twice the columns of the matrix, at most. See :func:`reads_with_gaps`.
-    """
-    shapes = _shapes(content)
-    found: list[tuple[int, int]] = []
+def unpacked_products(content: BodyContent, array_rows: int, array_columns: int) -> tuple[Amounts, Amounts]:
+    """Products of which an array could do two at a time, those of neighbouring columns; and all products."""
+    shapes, views = _shapes(content), _views(content)
+    gathered = {number: op.operands for op, number in content.numbered() if op.name == spat.GatherOp.name}
+    unpacked: list[tuple[int, int]] = []
+    products: list[tuple[int, int]] = []
     for position, (op, _) in enumerate(content.numbered()):
         if op.name == spat.VMMOp.name:
-            columns, length = shapes[op.operands[0]]
-            if columns > 1 and 2 * length <= array_rows and 2 * op.shapes[0][1] <= array_columns:
-                found.append((position, columns))
-    return tuple(found)
+            vector = op.operands[0]
+            columns = shapes[vector][0]
+            products.append((position, columns))
+            rows = _rows_of_two(gathered.get(vector, (vector,)), views, shapes)
+            if columns > 1 and rows <= array_rows and 2 * op.shapes[0][1] <= array_columns:
+                unpacked.append((position, columns))
+    return tuple(unpacked), tuple(products)
+
+
+def _rows_of_two(tiles: Sequence[int], views: dict[int, tuple[int, int, int, int]], shapes: list[Shape]) -> int:
+    """Rows of the matrix that multiplies two neighbouring columns of these tiles side by side at once.
+
+    What they read of one row together they read as it lies, with what is between, or each for itself if that is less.
+    What comes twice in the vector has rows of the matrix twice.
+    """
+    runs: dict[object, list[tuple[int, int]]] = {}
+    times: Counter[object] = Counter()
+    rows = 0
+    for tile in tiles:
+        length = shapes[tile][1]
+        source, row, start, step = views.get(tile, (tile, 0, 0, length))
+        times[source, row, start] += 1
+        runs.setdefault((source, row, times[source, row, start]), []).append((start, start + length + step))
+    for run in runs.values():
+        together = max(end for _, end in run) - min(start for start, _ in run)
+        rows += min(together, sum(end - start for start, end in run))
+    return rows
 
 
 @lru_cache(KEPT)
@@ -120,11 +143,7 @@ def _row(product: TileOp) -> int:
 
 def _views(content: BodyContent) -> dict[int, tuple[int, int, int, int]]:
     """Of each view, its source, row, start and step."""
-    return {number: access for number, access, _ in _accesses(content)}
-
-
-def _accesses(content: BodyContent) -> Iterator[tuple[int, tuple[int, int, int, int], int]]:
-    """Of each view, its number, its access and the elements of a column."""
+    views: dict[int, tuple[int, int, int, int]] = {}
     for op, number in content.numbered():
         if op.name == spat.ViewOp.name:
             given = dict(op.properties)
@@ -132,7 +151,8 @@ def _accesses(content: BodyContent) -> Iterator[tuple[int, tuple[int, int, int, 
             assert isinstance(row, int)
             assert isinstance(start, int)
             assert isinstance(step, int)
-            yield number, (op.operands[0], row, start, step), op.shapes[0][1]
+            views[number] = op.operands[0], row, start, step
+    return views
 
 
 def _adjoin(views: dict[int, tuple[int, int, int, int]], shapes: list[Shape], first: int, second: int) -> bool:
@@ -141,14 +161,3 @@ def _adjoin(views: dict[int, tuple[int, int, int, int]], shapes: list[Shape], fi
         return False
     source, row, start, step = views[first]
     return views[second] == (source, row, start + shapes[first][1], step)
-
-
-@lru_cache(KEPT)
-def reads_with_gaps(content: BodyContent) -> bool:
-    """Whether columns of a row are read with gaps between them, as a dilated convolution does. Its products are of one
-    window each. A part of it may read one position of the kernel alone, without gaps."""
-    runs: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for _, (source, row, start, _), length in _accesses(content):
-        if source < content.inputs:
-            runs.setdefault((source, row), []).append((start, start + length))
-    return any(end < start for run in runs.values() for (_, end), (start, _) in pairwise(sorted(run)))

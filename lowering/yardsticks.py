@@ -19,7 +19,7 @@ from .body_costs import Amounts, by_node
 from .body_memory import TileBody
 from .proxies_memory import buffer_elements, live_bytes_max, overwritten
 from .target import Target
-from .tile_counts import element_passes, needless_ops, reads_with_gaps, repeatable_constants, unpacked_products
+from .tile_counts import element_passes, needless_ops, repeatable_constants, unpacked_products
 
 Parts = dict[str, dict[str, int]]
 
@@ -71,8 +71,9 @@ def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -
     machine = None if program.target is None else program.target.machine
     columns = None if program.target is None else program.target.array_columns
     size = None if machine is None or columns is None else (machine.array_rows, columns)
-    totals = {name: Counter[str]() for name in ("element_passes_of_node", "needless_ops", "unpacked_products")}
-    dilated: set[str] = set()
+    totals = {
+        name: Counter[str]() for name in ("element_passes_of_node", "needless_ops", "unpacked_products", "products")
+    }
     of_slices: dict[int, tuple[bool, ...]] = {}
     for index, (batch, body) in enumerate(zip(program.batches, program.bodies, strict=True)):
         assert isinstance(body, TileBody)
@@ -80,15 +81,15 @@ def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -
         inputs = [program.values.get(value) for value in batch.op.inputs]
         sums = tuple([t is not None and t.producer is not None and of_slices[t.producer][t.result] for t in inputs])
         counted = body.once(("counts", size, sums), partial(_counts_of, body, size, sums))
-        amounts, of_slices[index], candidates, has_gaps = counted
+        amounts, of_slices[index], candidates = counted
         repeated = by_node(body.names, _repeated_columns(batch.op, candidates)) if candidates else {}
-        if has_gaps:
-            dilated.update(node for node in batch.by_node["product_elements"] if node != UNNAMED)
         for name, mine in (*amounts.items(), ("needless_ops", repeated)):
             for node, number in mine.items():
                 totals[name][node] += batch.lanes * number
-    for node in dilated:
-        del totals["unpacked_products"][node]  # of a counter: also if it is not there
+    # All products of a layer do as many columns at a time: if one cannot do two, none does.
+    unpacked, products = totals["unpacked_products"], totals.pop("products")
+    for node in [node for node, number in unpacked.items() if node != UNNAMED and number < products[node]]:
+        del unpacked[node]
     parts |= {name: dict(total) for name, total in totals.items()}
     passes = parts["element_passes"] = parts["element_passes_of_node"]
     found |= {"element_passes_of_node": counts(passes), "element_passes": sum(passes.values())}
@@ -99,20 +100,19 @@ def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -
 
 def _counts_of(
     body: TileBody, size: tuple[int, int] | None, sums: tuple[bool, ...]
-) -> tuple[dict[str, dict[str, int]], tuple[bool, ...], Constants, bool]:
-    """Counts of a body by node, for arrays of this size; of each result, whether it is a sum of slices; constants of
-    which one column may do; and whether it reads with gaps."""
+) -> tuple[dict[str, dict[str, int]], tuple[bool, ...], Constants]:
+    """Counts of a body by node, for arrays of this size; of each result, whether it is a sum of slices; and constants
+    of which one column may do."""
     content = body.content
     passes, results = element_passes(content, sums)
     amounts: dict[str, Amounts] = {
         "element_passes_of_node": passes,
         "needless_ops": needless_ops(content, None if size is None else size[0]),
     }
-    has_gaps = reads_with_gaps(content)
-    if size is not None and not has_gaps:
-        amounts["unpacked_products"] = unpacked_products(content, *size)
+    if size is not None:
+        amounts["unpacked_products"], amounts["products"] = unpacked_products(content, *size)
     found = {name: by_node(body.names, mine) for name, mine in amounts.items()}
-    return found, results, repeatable_constants(content), has_gaps
+    return found, results, repeatable_constants(content)
 
 
 def _repeated_columns(batch: spat.BatchOp, candidates: Sequence[tuple[int, tuple[int, ...]]]) -> Amounts:

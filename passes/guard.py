@@ -9,7 +9,7 @@ import gc
 import json
 import resource
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..analysis.contract import STRICTEST, Contract, check, may_trade
-from ..analysis.proxies import Change, Level, Survey, Verdict
+from ..analysis.proxies import FIELDS, Better, Change, Level, Survey, Verdict, harm_by_name
 from ..lowering.proxies_opaque import is_opaque, opaque_survey
 from ..support.diagnostics import TileError
 from .guard_mode import GuardModePass, Mode
@@ -285,23 +285,19 @@ def _describe(change: Change, before: Survey, after: Survey) -> str:
 
 
 def blame(name: str, before: Survey, after: Survey) -> list[str]:
-    """The nodes whose part of a field grew (or shrank) most; for a field of the whole program, those that changed."""
+    """The nodes whose part of a field got worse by most; of a field of the whole program, those whose parts changed."""
     old, new = before.contributions.get(name), after.contributions.get(name)
     if old is None or new is None or old == new:
         shared = [part for part in before.contributions if part in after.contributions]
         deltas: dict[str, int] = {}
         for part in shared:
-            for node, delta in _deltas(before.contributions[part], after.contributions[part]).items():
+            better = FIELDS[part].better if part in FIELDS else Better.SAME
+            for node, delta in harm_by_name(before.contributions[part], after.contributions[part], better).items():
                 deltas[node] = max(deltas.get(node, 0), delta)
     else:
-        deltas = _deltas(old, new)
+        deltas = harm_by_name(old, new, FIELDS[name].better)
     worst = sorted(deltas.items(), key=lambda item: (-item[1], item[0]))[:MOST_NODES]
     return [f"node '{node}'" if not node.startswith("<") else f"op {node[1:-1]}" for node, _ in worst]
-
-
-def _deltas(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, int]:
-    names = {**old, **new}
-    return {node: abs(new.get(node, 0) - old.get(node, 0)) for node in names if new.get(node, 0) != old.get(node, 0)}
 
 
 def _restore(module: ModuleOp, saved: ModuleOp) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..codegen.build import build_package
+from ..codegen.emission import Emission, emission_of
 from ..codegen.guarded import guard_package, stage_records
 from ..codegen.manifest import Origin
 from ..codegen.package import Package, write_package
@@ -75,15 +78,16 @@ class CompileDriver:
 
     def _generate(self, module: ModuleOp, origin: Origin, pipeline: str) -> Package:
         """The package of the lowered module, checked and behind the guard."""
+        emission: Callable[[], Emission] = cache(partial(emission_of, module))  # for the report, and for the guard
         with self.timer.phase("Code generation"):
             start = time.perf_counter()
-            package = build_package(module, origin, self.options.manifest(pipeline))
+            package = build_package(module, origin, self.options.manifest(pipeline), emission)
             seconds = time.perf_counter() - start
         with self.timer.phase("Stream check"):
             check = _check(package)
         if self.guard is not None:
             with self.timer.phase("Guard"):
-                package = guard_package(self.guard, module, package, seconds, check)
+                package = guard_package(self.guard, module, package, seconds, check, emission)
         return package
 
     def _passes(self) -> tuple[ModulePass, ...]:

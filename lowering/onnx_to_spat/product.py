@@ -88,7 +88,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Piece:
-    """A run of input elements that lie side by side: one kernel row (or, dilated, one kernel position) of a segment."""
+    """A run of input elements that lie side by side: one kernel row (with gaps, one kernel position) of a segment."""
 
     segment: int
     row: int
@@ -147,9 +147,15 @@ class Product:
     @property
     def _spans(self) -> list[tuple[int, int]]:
         """First column, and number of columns, of the pieces of each kernel row."""
-        if self.kernel.dilation[1] == 1:
-            return [(0, (self.windows - 1) * self.kernel.stride[1] + self.kernel.size[1])]
-        return [(column, 1) for column in range(self.kernel.size[1])]
+        moved = (self.windows - 1) * self.kernel.stride[1]
+        if self._has_gaps:
+            return [(column, moved + 1) for column in range(self.kernel.size[1])]
+        return [(0, moved + (self.kernel.size[1] - 1) * self.kernel.dilation[1] + 1)]
+
+    @property
+    def _has_gaps(self) -> bool:
+        """Whether there are columns between those that all windows together read at two positions of the kernel."""
+        return (self.windows - 1) * self.kernel.stride[1] + 1 < self.kernel.dilation[1]
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
@@ -222,13 +228,13 @@ class Product:
         row = 0
         for piece, length in zip(self.pieces, self.lengths, strict=True):
             segment = self.feature.segments[piece.segment]
-            taken = 1 if self.kernel.dilation[1] > 1 else self.kernel.size[1]
+            taken = 1 if self._has_gaps else self.kernel.size[1]
             positions = by_position[piece.row, piece.column : piece.column + taken]
             kernel = positions[:, _as_slice(segment.channels)]
-            size = kernel.shape[0] * kernel.shape[1]
+            columns = found[row : row + length].reshape(piece.columns, segment.width, self.windows, len(weights))
             for window in range(self.windows):
-                first = row + window * self.kernel.stride[1] * segment.width
-                found[first : first + size, window].reshape(kernel.shape)[...] = kernel
+                first = window * self.kernel.stride[1]
+                columns[first :: self.kernel.dilation[1], :, window][:taken] = kernel
             row += length
         return found.reshape(len(found), -1)
 
@@ -256,7 +262,7 @@ def products(feature: Feature, kernel: Kernel, outputs: int, machine: Machine, p
     width = COLUMN_PART if kernel.output[0] > 1 else VECTOR_PART
     column_parts = max(column_parts, _column_parts(outputs, columns, width))
     found = [Product(feature, kernel, outputs, 1, column_parts, machine, precision)]
-    if kernel.dilation[1] == 1 and column_parts == 1:
+    if column_parts == 1:
         for windows in range(2, min(kernel.output[1], MOST_WINDOWS) + 1):
             one = Product(feature, kernel, outputs, windows, 1, machine, precision)
             if one.group_arrays <= machine.arrays_per_core:

@@ -14,9 +14,9 @@ from tilec.passes.timing import Timer
 from tilec.tools.compile_arguments import parse_arguments
 from tilec.tools.compile_driver import CompileDriver
 
-MOST = {"resnet18": 0.13, "googlenet": 0.15, "densenet121": 0.17, "vgg16": 0.10}
-"""Of the time of a whole compilation, from reading the model to writing the package. A tenth is what it should be: it
-was until scheduling took a third of its former time; the guard takes half a second of ResNet-18."""
+MOST = {"resnet18": 0.10, "googlenet": 0.15, "densenet121": 0.17, "vgg16": 0.10}
+"""Of the time of a whole compilation, from reading the model to writing the package. A tenth is what it should be; of
+networks with many small layers, whose batches the guard looks at one by one, it is more."""
 
 RUNS = 4
 """What others do to caches at the time can only make a run look worse than it is."""
@@ -52,7 +52,7 @@ def least_share(name: str, image_size: int, folder: Path, enough: float) -> floa
 
 def test_resnet_of_small_images(tmp_path: Path) -> None:
     """Small images leave less to do for everything but the guard, and imports are not shared out."""
-    bound = MOST["resnet18"] + 0.03
+    bound = MOST["resnet18"] + 0.05
     assert 0 < least_share("resnet18", 32, tmp_path, bound) <= bound
 
 

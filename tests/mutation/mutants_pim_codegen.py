@@ -18,7 +18,7 @@ from tilec.codegen.package import Package
 
 STAGE = Stage("pim-codegen")
 EXPAND = "tilec.codegen.build.expand_program"
-REGISTERS = "tilec.codegen.register_allocation.assign_registers"
+REGISTERS = "tilec.codegen.register_allocation._interleaved"
 Expand = Callable[..., tuple[InstructionTable, tuple[str, ...]]]
 Ints = NDArray[np.int64]
 
@@ -54,12 +54,10 @@ def joined(*tables: InstructionTable) -> InstructionTable:
     return InstructionTable.concat(tables)
 
 
-@STAGE.patch(REGISTERS, "registers are loaded for every instruction, whatever they hold", Caught.GUARD, "recomputed")
-def registers_always_loaded(assign: Any) -> Any:
-    def wrong(core: Any, value: Ints, pool: Any) -> Any:
-        found = assign(core, value, pool)
-        row, operand = np.nonzero(value)
-        return replace(found, load_row=row, load_register=found.register[row, operand], load_value=value[row, operand])
+@STAGE.patch(REGISTERS, "registers are loaded once for each operand that names them", Caught.GUARD, "recomputed")
+def registers_loaded_twice(interleaved: Any) -> Any:
+    def wrong(table: Any, first: Any, plan: Any, registers: Any, loads: Any) -> Any:
+        return interleaved(table, first, plan, registers, [*loads, *loads])
 
     return wrong
 

@@ -66,8 +66,8 @@ def aligned_to_pages(build: Build) -> Build:
     program="tall",
 )
 def rows_kept(right: Callable[..., Any]) -> Callable[..., Any]:
-    def wrong(rows: Any) -> Any:
-        found = right(rows)
+    def wrong(rows: Any, lanes: Any) -> Any:
+        found = right(rows, lanes)
         found.last[:] = found.last.max()
         return found
 
@@ -76,8 +76,8 @@ def rows_kept(right: Callable[..., Any]) -> Callable[..., Any]:
 
 @STAGE.patch(INSTANCES, "a ring is as deep as its tensor is high", Caught.GUARD, "core_bytes_max", program="tall")
 def whole_tensors(right: Callable[..., Any]) -> Callable[..., Any]:
-    def wrong(rows: Any) -> Any:
-        found = right(rows)
+    def wrong(rows: Any, lanes: Any) -> Any:
+        found = right(rows, lanes)
         for core in np.unique(found.core):
             mine = found.core == core
             found.last[mine] = np.maximum(found.last[mine], found.first[mine].max())

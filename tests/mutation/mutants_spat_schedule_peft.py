@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 from ir_edits import array_of, batches_of, change_array, layers_of, set_array
 from mutant_registry import Stage
 from mutation_run import Caught
-from reschedule import as_scheduled, renumber
+from reschedule import as_scheduled, fetch_late, renumber
 from xdsl.dialects.builtin import ModuleOp
 
 STAGE = Stage("spat-schedule-peft")
@@ -56,9 +55,9 @@ def last_ready_first(module: ModuleOp) -> None:
 
 @STAGE.edit(
     "batches without weights all go to the core with the most work",
-    Caught.NEITHER,
+    Caught.GUARD,
+    "busy_cycles_max",
     program="mixed",
-    why="on four cores, the schedule is still within the room of a dumb one",
 )
 def vectors_on_the_busiest_core(module: ModuleOp) -> None:
     rank = as_scheduled(module)
@@ -81,7 +80,7 @@ def vectors_on_the_busiest_core(module: ModuleOp) -> None:
     program="mixed",
 )
 def lead_of_one(schedule: Callable[..., Any]) -> Callable[..., Any]:
-    return partial(schedule, lead=1)
+    return lambda batches, cores, lead=0, *others: schedule(batches, cores, 1, *others)
 
 
 @STAGE.patch(
@@ -105,6 +104,7 @@ def far_apart(module: ModuleOp) -> None:
     places = np.random.default_rng(0).permutation(144)
     for op in batches_of(module):
         change_array(op, "cores", lambda cores: places[cores])
+    fetch_late(module)
 
 
 @STAGE.edit("a table of four cores is used for any machine", Caught.GUARD, "product_slots", program="spread")

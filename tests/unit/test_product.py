@@ -37,7 +37,7 @@ def naive(image: np.ndarray, weights: np.ndarray, kernel: Kernel) -> np.ndarray:
     st.integers(1, 3),
     st.integers(1, 3),
     st.integers(1, 2),
-    st.integers(1, 2),
+    st.integers(1, 4),
     st.integers(1, 9),
     st.lists(st.integers(1, 3), min_size=1, max_size=3),
     st.integers(1, 5),

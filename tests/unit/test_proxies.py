@@ -20,12 +20,13 @@ from tilec.analysis.critical_path import (
     replica_span,
 )
 from tilec.analysis.machine import Machine
-from tilec.analysis.proxies import COUNTS, FIELDS, Better, Level, Proxies, Verdict, compare, judge
+from tilec.analysis.proxies import COUNTS, FIELDS, Better, Change, Level, Proxies, Survey, Verdict, compare, judge
 from tilec.analysis.window import RowWindow
 from tilec.codegen.package_proxies import package_proxies
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
 from tilec.lowering.proxies import proxies
+from tilec.passes.guard import blame
 from tilec.passes.manager import PassManager
 from tilec.passes.pipeline import build_pipeline
 
@@ -133,6 +134,22 @@ def test_verdicts() -> None:
     assert judge("lanes_of_node", (("a", 4),), ()) is Verdict.EQUAL
     assert judge("product_elements", (("a", 4),), (("b", 4),)) is Verdict.WORSE
     assert all(verdict.is_harm for verdict in (Verdict.WORSE, Verdict.CHANGED, Verdict.UNKNOWN))
+
+
+def test_of_a_table_what_got_worse_is_shown() -> None:
+    before, after = (("a", 90), ("b", 10), ("c", 10)), (("a", 20), ("b", 15), ("c", 11))
+    assert str(Change("product_elements", before, after, Verdict.WORSE)) == "product_elements of 'b' 10 -> 15"
+    assert str(Change("width_of_node", after, before, Verdict.WORSE)) == "width_of_node of 'b' 15 -> 10"
+    assert str(Change("width_of_node", before, (("b", 9),), Verdict.WORSE)) == "width_of_node of 'b' 10 -> 9"
+    # Where nothing did, what differs most.
+    assert str(Change("busy_cycles", before, (("a", 20), ("b", 9)), Verdict.SHOWN)) == "busy_cycles of 'a' 90 -> 20"
+
+
+def test_nodes_at_fault_are_those_that_got_worse() -> None:
+    parts = {"vector_count": {"good": 90, "bad": 10}}, {"vector_count": {"good": 20, "bad": 11}}
+    before, after = (Survey(Proxies(Level.GRAPH), one) for one in parts)
+    assert blame("vector_count", before, after) == ["node 'bad'"]
+    assert blame("makespan_cycles", before, after) == ["node 'bad'"]
 
 
 def test_every_field_is_judged_or_shown() -> None:

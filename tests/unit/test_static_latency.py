@@ -42,7 +42,7 @@ class Schedule:
 
     @property
     def cycles(self) -> int:
-        return latency_cycles(MACHINE, self.path.schedule())
+        return latency_cycles(MACHINE, self.path.schedule)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import pytest
 from compilation import lower
 from guard_programs import LEVELS, module_at, network, parsed
 from hypothesis import given
@@ -37,7 +38,13 @@ from tilec.lowering.body_content import body_content
 from tilec.lowering.instruction_chains import chains_of
 from tilec.lowering.proxies import proxies
 from tilec.lowering.target import target_of
-from tilec.lowering.tile_counts import element_passes, needless_ops, repeatable_constants, unpacked_products
+from tilec.lowering.tile_counts import (
+    _rows_of_two,  # pyright: ignore[reportPrivateUsage]
+    element_passes,
+    needless_ops,
+    repeatable_constants,
+    unpacked_products,
+)
 from tilec.passes.manager import PassManager
 from tilec.passes.pipeline import build_pipeline
 from xdsl.dialects.builtin import ModuleOp
@@ -149,10 +156,10 @@ GAPS = """%a = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tenso
     spat.yield %p : tensor<2x3xf32>"""
 
 
-def dilated_in_parts(name: str) -> ModuleOp:
-    """A batch of windows with gaps, of the node `conv`, and one without, of the node ``name``."""
+def in_parts(name: str, body: str, columns: int) -> ModuleOp:
+    """A batch of windows with gaps, of the node `conv`, and one of ``body``, of the node ``name``."""
     module = parsed(BATCH.format(body=GAPS, result="tensor<4x2x3xf32>"))
-    other = parsed(BATCH.format(body=WINDOWS, result="tensor<4x3x3xf32>"))
+    other = parsed(BATCH.format(body=body, result=f"tensor<4x{columns}x3xf32>"))
     (gaps,), (windows,) = ([op for op in one.walk() if isinstance(op, ComputeBatchOp)] for one in (module, other))
     part = windows.clone()
     part.operands = list(gaps.operands)
@@ -165,15 +172,38 @@ def dilated_in_parts(name: str) -> ModuleOp:
 
 def test_products_of_which_an_array_could_do_two() -> None:
     assert counted(WINDOWS, "tensor<4x3x3xf32>").unpacked_products == 4 * 3
-    assert counted(GAPS, "tensor<4x2x3xf32>").unpacked_products == 0, "a dilated window"
-    # Another part of a dilated layer reads one position of its kernel alone, without gaps.
-    assert proxies(dilated_in_parts("other")).unpacked_products == 4 * 3
-    assert proxies(dilated_in_parts("conv")).unpacked_products == 0
+    assert counted(GAPS, "tensor<4x2x3xf32>").unpacked_products == 4 * 2, "a dilated window"
+    # If a part of a layer cannot do two at a time, none of its parts does.
+    alone = WINDOWS.replace("3x4", "1x4").replace("<3x3", "<1x3")
+    assert proxies(in_parts("other", alone, 1)).unpacked_products == 4 * 2
+    assert proxies(in_parts("conv", alone, 1)).unpacked_products == 0
+    assert proxies(in_parts("conv", WINDOWS, 3)).unpacked_products == 4 * 2 + 4 * 3
     module = parsed(BATCH.format(body=WINDOWS, result="tensor<4x3x3xf32>"))
     (batch,) = [op for op in module.walk() if op.name == "spat.compute_batch"]
     content = body_content(batch)  # pyright: ignore[reportArgumentType]
-    assert unpacked_products(content, 8, 6) == ((2, 3),)
-    assert unpacked_products(content, 7, 6) == unpacked_products(content, 8, 5) == ()
+    # Windows of two columns of two channels, one further each: two read three columns together.
+    assert unpacked_products(content, 6, 6) == (((2, 3),), ((2, 3),))
+    assert unpacked_products(content, 5, 6) == unpacked_products(content, 6, 5) == ((), ((2, 3),))
+
+
+@pytest.mark.parametrize(
+    ("views", "step", "rows"),
+    [
+        ([(0, 0, 2)], 2, 4),
+        ([(0, 0, 4)], 2, 6),
+        ([(0, 0, 2)], 6, 8),
+        ([(0, 0, 2), (0, 4, 2)], 2, 8),  # a kernel with dilation 2: four columns that lie side by side
+        ([(0, 0, 2), (0, 6, 2)], 2, 8),  # with dilation 3 there is one between, which none reads
+        ([(0, 0, 2), (0, 4, 2)], 6, 12),  # six columns with two that none reads, and 16 rows of each for itself
+        ([(0, 0, 2), (1, 0, 2)], 2, 8),  # of two rows
+        ([(0, 0, 2), (0, 0, 2)], 2, 8),  # the same twice
+    ],
+)
+def test_rows_of_two_products(views: list[tuple[int, int, int]], step: int, rows: int) -> None:
+    tiles = range(1, len(views) + 1)
+    known = {tile: (0, row, start, step) for tile, (row, start, _) in zip(tiles, views, strict=True)}
+    shapes = [(2, 9, 2), *((3, length) for _, _, length in views)]
+    assert _rows_of_two(tiles, known, shapes) == rows  # pyright: ignore[reportArgumentType]
 
 
 # Programs at several levels
