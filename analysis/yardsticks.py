@@ -103,14 +103,14 @@ def replicas_on_cores(before: Proxies, after: Proxies) -> Counts | None:
 
 
 def dumb_schedule(name: str) -> MappingFunction:
-    """What the dumb schedule of the field ``name`` takes, an eighth more, one core's share, since of few cores one that
+    """What the dumb schedule of the field ``name`` takes, a quarter more, one core's share, since of few cores one that
     idles is much, and the time in which the inputs come, since their rows may come in another order."""
 
     def mapped(before: Proxies, after: Proxies) -> int | None:
         dumb: int | None = getattr(after, name)
         if dumb is None or after.input_load_cycles is None or after.cores is None:
             return None
-        return dumb + dumb // 8 + dumb // after.cores + after.input_load_cycles
+        return dumb + dumb // 4 + dumb // after.cores + after.input_load_cycles
 
     return mapped
 

@@ -47,6 +47,8 @@ def schedule_replicas(
             break
         if (held := shortener.shorten(_best(first))) is not None:
             found.append(held)
+    if (simple := placer.in_turn_placement(_best(found).leads)) is not None:
+        found.append(simple)
     best = shortened(placer, _best(found))
     if not lead:
         return best

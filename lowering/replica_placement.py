@@ -118,6 +118,23 @@ class ReplicaPlacer:
             timeline = placed.timeline
             yield placed
 
+    def in_turn_placement(self, leads: Sequence[int]) -> PlacedLanes | None:
+        """One core after the other gets the next replica, if it has room for its arrays; None if none has any more.
+
+        In small networks, of which each core holds little, that is as good as any other.
+        """
+        free, core = [self.target.machine.arrays_per_core] * self.target.machine.core_count, 0
+        found: list[int] = []
+        for arrays in self.arrays.tolist():
+            turns = (at % len(free) for at in range(core, core + len(free)))
+            where = next((at for at in turns if free[at] >= arrays), None)
+            if where is None:
+                return None
+            free[where] -= arrays
+            found.append(where)
+            core = where + 1
+        return self._placed(np.array(found, np.int64), leads, self.room)
+
     def _paced(self, placed: PlacedLanes) -> PlacedLanes:
         """With the longest gaps between loads that hardly make the schedule longer."""
         self._is_paced = True

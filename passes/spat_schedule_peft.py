@@ -51,7 +51,7 @@ class SpatSchedulePeftPass(ModulePass):
                 dumb_schedule("dumb_cycles"), "cores in turn, waiting for rows only, end within this"
             ),
             "busy_cycles_max": changes_meaning(
-                with_room("dumb_busy_cycles", 4), "no core has much more to do than the busiest of cores in turn"
+                with_room("dumb_busy_cycles", 2), "no core has much more to do than the busiest of cores in turn"
             ),
             "span_cycles": changes_meaning(
                 dumb_schedule("dumb_span_cycles"), "the same cores, waiting for rows only, end within this"

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from tilec.analysis.core_packing import Groups
 from tilec.dialects.registry import make_context
-from tilec.lowering import replica_placement
+from tilec.lowering import lane_schedule, replica_placement
 from tilec.lowering.onnx_importer import import_onnx
+from tilec.lowering.replica_placement import ReplicaPlacer
 from tilec.passes.guard import Guard, GuardError
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.pipeline import build_pipeline
@@ -31,6 +32,8 @@ def scheduled_with_vector_work_on(cores_of_vectors: int, patch: pytest.MonkeyPat
         return core
 
     patch.setattr(replica_placement, "pack_groups", crowded)
+    patch.setattr(ReplicaPlacer, "in_turn_placement", lambda *_: None)
+    patch.setattr(lane_schedule, "shortened", lambda placer, placed: placed)
     passes = build_pipeline("tile-default{machine=reference144}")
     until = [one.name for one in passes].index("spat-schedule-peft") + 1
     guard = Guard()

@@ -33,7 +33,7 @@ def batch(cores: list[int], cycles: int, *producers: int) -> TimedBatch:
 def found(batches: list[TimedBatch], spans: list[list[tuple[int, int]]], messages: list[Ints], makespan: int) -> Chain:
     """The chain of a schedule with the first cycle, and the one after the last, of each lane."""
     start, finish = ([np.array([span[end] for span in mine]) for mine in spans] for end in (0, 1))
-    timeline = Timeline(start, finish, [NOTHING] * len(batches), messages, makespan)
+    timeline = Timeline(start, finish, [NOTHING] * len(batches), messages, [NOTHING] * len(batches), makespan)
     return ChainFinder(graph_of(batches)).find(batches, timeline)
 
 

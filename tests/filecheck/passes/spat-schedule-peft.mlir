@@ -37,7 +37,7 @@ builtin.module attributes {tile.machine = "tiny4"} {
     }
     // CHECK: spat.compute_batch lanes 3 cores
     // CHECK: spat.compute_batch lanes 3 cores
-    // AHEAD: spans <i64[3] [3614, 3614, 3376]>
+    // AHEAD: spans <i64[3] [3614, 3376, 3376]>
     // LEAD: spans <i64[3] splat 3376>
     %z = spat.compute_batch lanes 3 ins(%q : tensor<3x2x128xf32>) windows [#spat.window<height 3, lanes 3>] weights(%w : tensor<128x128xf32>) -> tensor<3x2x128xf32> {
     ^bb0(%rows: tensor<1x2x128xf32>, %m: tensor<128x128xf32>):
