@@ -102,15 +102,15 @@ def replicas_on_cores(before: Proxies, after: Proxies) -> Counts | None:
     return counts((name, min(replicas, found.get(name, 0))) for name, replicas in before.width_of_node)
 
 
-def dumb_schedule(name: str) -> MappingFunction:
-    """What the dumb schedule of the field ``name`` takes, a quarter more, one core's share, since of few cores one that
-    idles is much, and the time in which the inputs come, since their rows may come in another order."""
+def dumb_schedule(name: str, part: int) -> MappingFunction:
+    """What the dumb schedule of the field ``name`` takes, and one part in ``part`` more; one core's share, since of few
+    cores one that idles is much; and the time in which the inputs come, since their rows may come in another order."""
 
     def mapped(before: Proxies, after: Proxies) -> int | None:
         dumb: int | None = getattr(after, name)
         if dumb is None or after.input_load_cycles is None or after.cores is None:
             return None
-        return dumb + dumb // 4 + dumb // after.cores + after.input_load_cycles
+        return dumb + dumb // part + dumb // after.cores + after.input_load_cycles
 
     return mapped
 

@@ -48,13 +48,13 @@ class SpatSchedulePeftPass(ModulePass):
     contract: ClassVar[Contract] = Contract(
         {
             "scheduled_cycles": changes_meaning(
-                dumb_schedule("dumb_cycles"), "cores in turn, waiting for rows only, end within this"
+                dumb_schedule("dumb_cycles", 4), "cores in turn, waiting for rows only, end within this"
             ),
             "busy_cycles_max": changes_meaning(
                 with_room("dumb_busy_cycles", 2), "no core has much more to do than the busiest of cores in turn"
             ),
             "span_cycles": changes_meaning(
-                dumb_schedule("dumb_span_cycles"), "the same cores, waiting for rows only, end within this"
+                dumb_schedule("dumb_span_cycles", 8), "the same cores, waiting for rows only, end within this"
             ),
             "unready_reads": changes_meaning(constant(0), "what a lane reads has been computed, and has come"),
             "width_of_node": changes_meaning(replicas_on_cores, "a replica is on a core"),

@@ -62,7 +62,14 @@ def layer_for_each_sample(module: ModuleOp) -> None:
     read_instead(readers(relu.y)[-1], relu.y, other.y)
 
 
-@_edit("an op that is shared by branches is cloned for each reader", Caught.GUARD, "recomputed", "element_passes")
+@_edit(
+    "an op that is shared by branches is cloned for each reader",
+    Caught.GUARD,
+    "recomputed",
+    "element_passes",
+    costs=False,
+    why="the lowering makes one batch of equal ones",
+)
 def relu_for_each_reader(module: ModuleOp) -> None:
     (relu,) = ops_of(module, onnx.ReluOp)
     for reader in readers(relu.y)[1:]:

@@ -41,7 +41,14 @@ def relu_twice(module: ModuleOp) -> None:
     follow(relu, onnx.ReluOp.of([relu.y]))
 
 
-@STAGE.edit("a rewrite clones what has several readers, once for each", Caught.GUARD, "recomputed", "element_passes")
+@STAGE.edit(
+    "a rewrite clones what has several readers, once for each",
+    Caught.GUARD,
+    "recomputed",
+    "element_passes",
+    costs=False,
+    why="the lowering makes one batch of equal ones",
+)
 def shared_result_for_each_reader(module: ModuleOp) -> None:
     (relu, *_) = ops_of(module, onnx.ReluOp)
     for reader in readers(relu.y)[1:]:

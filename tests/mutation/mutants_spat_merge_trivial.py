@@ -81,7 +81,6 @@ def sum_split(module: ModuleOp) -> None:
     "windows on one tensor are made alike, so that lanes wait for rows that they do not use",
     Caught.NEITHER,
     program="mixed",
-    costs=False,
     why="the rows are there in time as it is, and who sends what is not decided yet",
 )
 def wider_window(module: ModuleOp) -> None:

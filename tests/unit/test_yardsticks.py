@@ -354,10 +354,10 @@ def test_replicas_on_cores() -> None:
 
 def test_schedules() -> None:
     chip = replace(CHIP, dumb_cycles=160, dumb_span_cycles=80, input_load_cycles=5)
-    assert dumb_schedule("dumb_cycles")(GRAPH, chip) == 160 + 20 + 20 + 5
-    assert dumb_schedule("dumb_span_cycles")(GRAPH, chip) == 80 + 10 + 10 + 5
+    assert dumb_schedule("dumb_cycles", 8)(GRAPH, chip) == 160 + 20 + 20 + 5
+    assert dumb_schedule("dumb_span_cycles", 8)(GRAPH, chip) == 80 + 10 + 10 + 5
     for missing in ("dumb_cycles", "input_load_cycles", "cores"):
-        assert dumb_schedule("dumb_cycles")(GRAPH, replace(chip, **{missing: None})) is None
+        assert dumb_schedule("dumb_cycles", 8)(GRAPH, replace(chip, **{missing: None})) is None
 
 
 def test_places_on_the_mesh() -> None:
