@@ -188,26 +188,30 @@ class BatchProgram:
                 reads.append((tensor, window, rows))
                 read_inputs.append(place)
                 tensor.readers.append((index, rows))
-        cost, by_nodes = self._costs(op, facts, inputs)
         names = self._labels[index].split("+")
+        cost, by_nodes = self._costs(op, facts, inputs, names)
         return Batch(op, facts, self._schedules[index], names, cost, by_nodes, reads, tuple(read_inputs))
 
     def _costs(
-        self, op: AnyBatch, facts: BatchFacts, inputs: Sequence[SSAValue]
+        self, op: AnyBatch, facts: BatchFacts, inputs: Sequence[SSAValue], names: Sequence[str]
     ) -> tuple[BodyCost, dict[str, dict[str, int]]]:
         """Of one lane: its cost; elements of products, and of sums of products of slices, by node."""
         body, target = facts.body, self.target
         if isinstance(body, TileBody):
-            sums = tuple([self._is_partial(value) for value in inputs])
+            sums = tuple([self._is_partial(value, names) for value in inputs])
             return body.once(("cost", target, sums), lambda: _tile_costs(body, target, sums))
         ops, on_tensors = self.body_ops[op], bool(op.results)
         return body.once(("cost", target, on_tensors), lambda: _instruction_costs(body, ops, on_tensors, target))
 
-    def _is_partial(self, value: SSAValue) -> bool:
-        """Whether an input is a sum of products of some slices, on whatever way it came."""
+    def _is_partial(self, value: SSAValue, names: Sequence[str]) -> bool:
+        """Whether an input is a sum of products of some slices of one of these nodes, on whatever way it came."""
         tensor = self.values.get(value)
-        body = None if tensor is None or tensor.producer is None else self.bodies[tensor.producer]
-        return tensor is not None and isinstance(body, TileBody) and partial_results(body.content)[tensor.result]
+        if tensor is None or tensor.producer is None:
+            return False
+        body = self.bodies[tensor.producer]
+        if not isinstance(body, TileBody) or not partial_results(body.content)[tensor.result]:
+            return False
+        return not set(names).isdisjoint(self._labels[tensor.producer].split("+"))
 
     def _collect_tables(self) -> None:
         for op in ops_of(self.others, spat.DeferredCommunicationOp):
@@ -224,9 +228,15 @@ def _tile_costs(
     body: TileBody, target: Target | None, sums: tuple[bool, ...]
 ) -> tuple[BodyCost, dict[str, dict[str, int]]]:
     cost = tile_cost(body.content, target)
+    # What the network itself adds up, as two convolutions, is no sum of slices of one layer.
+    slices = [
+        (position, elements)
+        for position, elements, product in partial_sums(body.content, sums)
+        if body.names[position] == body.names[product]
+    ]
     return cost, {
         "product_elements": by_node(body.names, cost.product_elements),
-        "partial_sums": by_node(body.names, partial_sums(body.content, sums)),
+        "partial_sums": by_node(body.names, slices),
     }
 
 

@@ -156,19 +156,23 @@ def _repeated_tile_ops(content: BodyContent) -> int:
 
 
 @lru_cache(KEPT)
-def partial_sums(content: BodyContent, partial_inputs: tuple[bool, ...]) -> Amounts:
-    """Elements of the sums whose two operands are both (sums of) products of slices, unscaled and without bias.
+def partial_sums(content: BodyContent, partial_inputs: tuple[bool, ...]) -> tuple[tuple[int, int, int], ...]:
+    """The sums whose two operands are both (sums of) products of slices, unscaled and without bias: position, elements,
+    and the position of one of the products; that of the sum itself if none is in this body.
 
     ``partial_inputs`` says of which inputs this holds: see :func:`partial_results`.
     """
-    partial = {number for number, holds in enumerate(partial_inputs) if holds}
-    sums: list[tuple[int, int]] = []
+    product: dict[int, int | None] = {number: None for number, holds in enumerate(partial_inputs) if holds}
+    sums: list[tuple[int, int, int]] = []
     for position, (op, number) in enumerate(content.numbered()):
-        if op.name == VMMOp.name or (op.name == ViewOp.name and op.operands[0] in partial):
-            partial.add(number)
-        elif op.name == VAddOp.name and partial.issuperset(op.operands):
-            partial.add(number)
-            sums.append((position, math.prod(op.shapes[0])))
+        if op.name == VMMOp.name:
+            product[number] = position
+        elif op.name == ViewOp.name and op.operands[0] in product:
+            product[number] = product[op.operands[0]]
+        elif op.name == VAddOp.name and product.keys() >= set(op.operands):
+            found = next((product[operand] for operand in op.operands if product[operand] is not None), None)
+            product[number] = found
+            sums.append((position, math.prod(op.shapes[0]), position if found is None else found))
     return tuple(sums)
 
 

@@ -294,7 +294,11 @@ def _in_order(where: str, graph: GraphProto, constants: dict[str, Array]) -> tup
             if name and name not in producer and name not in given:
                 what = f"reads {name!r}, which nothing produces"
                 raise TileError(f"{where}: node {node_label(node)!r}", what, "restore the complete file")
+    listed: set[str] = set()
     for value in graph.output:
+        if value.name in listed:
+            raise TileError(where, f"output {value.name!r} is listed twice", "list each output once")
+        listed.add(value.name)
         if value.name not in producer and value.name not in given:
             raise TileError(where, f"output {value.name!r} is produced by nothing", "restore the complete file")
 

@@ -50,7 +50,7 @@ class Traffic:
         for tensor in self._tensors:
             if tensor.loads:
                 found.append((tensor, _joined(tensor.loads)))
-            elif tensor.producer is None and self._level is Level.SCHEDULED:
+            elif tensor.producer is None and tensor.readers and self._level is Level.SCHEDULED:
                 row, core, _ = self._needed[tensor]
                 pairs = np.column_stack((row, core))
                 found.append((tensor, np.column_stack((pairs, self._first_reads(tensor, pairs)))))

@@ -132,6 +132,16 @@ def same_twice(g: Graph) -> str:
     return g.add("Sub", g.add("Add", *convs), g.conv("x", 4, 3))
 
 
+def doubled(g: Graph) -> str:
+    x = g.add("Conv", "x", g.weight(6, 4, 3, 3))
+    return g.add("Add", x, x)
+
+
+def sum_without_bias(g: Graph) -> str:
+    """The network itself adds up products: these are no slices of one layer."""
+    return g.add("Add", *(g.add("Conv", "x", g.weight(6, 4, 3, 3), pads=[1, 1, 1, 1]) for _ in range(2)))
+
+
 def largest_of_three(g: Graph) -> str:
     x = g.conv("x", 4, 6)
     return g.add("Max", g.constant(np.float32(0.1)), x, g.conv("x", 4, 6, 1), x)
@@ -299,6 +309,8 @@ MODELS: dict[str, tuple[Build, tuple[int, ...]]] = {
     "auto_pad": (lambda g: g.add("Conv", "x", g.weight(4, 4, 3, 3), auto_pad="SAME_UPPER", strides=[2, 2]), WIDE),
     "uneven kernel": (lambda g: g.add("Conv", "x", g.weight(4, 4, 1, 5), pads=[0, 2, 0, 2]), WIDE),
     "tall kernel": (lambda g: g.add("Conv", "x", g.weight(4, 4, 5, 1), pads=[2, 0, 2, 0]), WIDE),
+    "sum of convolutions without bias": (sum_without_bias, IMAGE),
+    "twice a convolution without bias": (doubled, IMAGE),
     "no bias": (lambda g: g.add("Conv", "x", g.weight(4, 4, 3, 3)), IMAGE),
     "kernel as large as the image": (conv(7, 6, pads=[0, 0, 0, 0]), IMAGE),
     "many slices": (conv(20, 7), (1, 40, 8, 8)),

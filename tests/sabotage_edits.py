@@ -67,10 +67,18 @@ def uniformly_later(module: ModuleOp) -> None:
     """All steps, of lanes and of messages, move by as much: the order is what it was."""
     for op in batches_of(module):
         set_array(op, "steps", array_of(op, "steps") + 1000)
+        if "fetches" in op.properties:
+            set_array(op, "fetches", array_of(op, "fetches") + np.array([0, 0, 1000]))
     for op in ops_of(module, *MESSAGES):
         set_array(op, "messages", array_of(op, "messages") + np.array([0, 0, 0, 1000]))
     for op in ops_of(module, pim.LoadOp):
         set_array(op, "rows", array_of(op, "rows") + np.array([0, 0, 1000]))
+
+
+def constants_when_needed(module: ModuleOp) -> None:
+    """Constants are loaded by the first lanes that need them, which wait for that, and not ahead."""
+    fetching = [op for op in batches_of(module) if op.properties.pop("fetches", None) is not None]
+    assert fetching
 
 
 def messages_in_one_chain(module: ModuleOp) -> None:

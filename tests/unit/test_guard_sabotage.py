@@ -209,6 +209,7 @@ SABOTAGES = (
     Sabotage((Trade.DEPENDENT,), edits.a_replica_less, ("graph",), ("width_of_node", "span_cycles")),
     Sabotage((Trade.DEPENDENT,), edits.one_lane_behind_another, PLACED, ("order",), edits.uniformly_later),
     Sabotage((Trade.LONGER_PATH,), edits.last_first, PLACED, ("makespan_cycles",), edits.uniformly_later),
+    Sabotage((Trade.LONGER_PATH,), edits.constants_when_needed, PLACED, ("order",), edits.uniformly_later),
     Sabotage(
         (Trade.SERIAL_MESSAGES,),
         edits.messages_in_one_chain,

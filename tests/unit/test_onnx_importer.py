@@ -20,7 +20,11 @@ from onnx_reference import check_model, op_counts
 from tilec.dialects import onnx as ops
 from tilec.dialects.location import node_name
 from tilec.dialects.onnx_base import shape_of
+from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
+from tilec.passes.guard import Guard
+from tilec.passes.manager import PassManager
+from tilec.passes.pipeline import build_pipeline
 from tilec.support.diagnostics import TileError, TileErrors
 from xdsl.dialects.builtin import ModuleOp
 
@@ -55,6 +59,20 @@ def refused(model: onnx.ModelProto | bytes | Path, **dims: int) -> str:
     with pytest.raises(TileError) as error:
         import_onnx(source, dims)
     return str(error.value)
+
+
+def test_an_output_is_listed_once() -> None:
+    relu = helper.make_node("Relu", ["x"], ["y"])
+    assert "output 'y' is listed twice; list each output once" in refused(model_of([relu], outputs=("y", "y")))
+
+
+def test_an_input_that_nothing_reads_does_no_harm() -> None:
+    """Not even to the guard."""
+    inputs = (tensor("x", [1, 3, 8, 8]), tensor("unread", [1, 3, 8, 8]))
+    module = imported(model_of([helper.make_node("Relu", ["x"], ["y"])], inputs))
+    guard = Guard()
+    PassManager(build_pipeline("tile-default{machine=reference144}"), (guard,)).run(make_context(), module)
+    assert not any(found.fault for found in guard.examined)
 
 
 RELU = helper.make_node("Relu", ["x"], ["y"], name="act")

@@ -362,9 +362,9 @@ def test_schedules() -> None:
 
 def test_places_on_the_mesh() -> None:
     chip = replace(CHIP, random_byte_hops=800)
-    assert nearer_than_at_random(GRAPH, chip) == 800 - 100 + 100
-    assert nearer_than_at_random(GRAPH, replace(chip, cores=100)) == 800 - 100 + 8
-    assert nearer_than_at_random(GRAPH, replace(chip, cores=4)) == 800, "no more than at random"
+    assert nearer_than_at_random(GRAPH, chip) == 800 - 100 + 200
+    assert nearer_than_at_random(GRAPH, replace(chip, cores=100)) == 800 - 100 + 16
+    assert nearer_than_at_random(GRAPH, replace(chip, cores=4)) == 800 - 100 + 400
     assert nearer_than_at_random(GRAPH, CHIP) is None
 
 
