@@ -166,21 +166,26 @@ class _Fields:
         first: dict[int, Tensor] = {}
         """What stands for a tensor that is computed again, by the identity of this."""
 
-        def same(batch: Batch, value: SSAValue) -> int:
-            found = values.get(value) or self._constant(value, exactly=batch.cost.products > 0)
+        def same(value: SSAValue) -> int:
+            found = values.get(value) or self._constant(value)
             return id(first.get(id(found), found))
+
+        def again(one: Batch, other: Batch) -> bool:
+            # Parts of one layer may well have equal weights. More products of a node than before are counted anyway.
+            parts = one.cost.products > 0 and one.names == other.names
+            return not parts and _computes_the_same(one.op, other.op)
 
         similar: dict[object, list[tuple[Batch, tuple[SSAValue, ...]]]] = {}
         readers: dict[object, list[Batch]] = {}
         for batch in self.batches:
             operands = tuple(batch.op.operands)
-            key = batch.lanes, len(operands), same(batch, operands[0]) if operands else 0, len(batch.op.results)
+            key = batch.lanes, len(operands), same(operands[0]) if operands else 0, len(batch.op.results)
             alike = similar.setdefault(key, [])
             alike.append((batch, operands))
             # Most batches are like no other, so that there is nothing to compare.
             for one, read in alike if len(alike) == 2 else alike[-1:] if len(alike) > 2 else ():
-                same_reads = readers.setdefault((key, tuple(same(one, value) for value in read)), [])
-                other = next((other for other in same_reads if _computes_the_same(one.op, other.op)), None)
+                same_reads = readers.setdefault((key, tuple(map(same, read))), [])
+                other = next((other for other in same_reads if again(one, other)), None)
                 if other is None:
                     same_reads.append(one)
                     continue
@@ -190,16 +195,12 @@ class _Fields:
                 for mine, its in zip(one.op.results, other.op.results, strict=True):
                     first[id(values[mine])] = values[its]
 
-    def _constant(self, value: SSAValue, exactly: bool) -> object:
-        """What stands for a constant when operands are compared: the first of equal content, or itself.
-
-        Of products it is the latter: parts of a layer may well have equal weights, and more products than there were,
-        or more weights, are counted anyway.
-        """
+    def _constant(self, value: SSAValue) -> object:
+        """What stands for a constant when operands are compared: the first of equal content."""
         owner = value.owner
         if not isinstance(owner, spat.ConstantOp | pim.ConstantOp | pim.MatrixOp):
             return value
-        return owner.value.data if exactly else self.memory.constants.first(owner.value.data)
+        return self.memory.constants.first(owner.value.data)
 
     def _add_memory(self, found: dict[str, object]) -> None:
         weights = self._part("weight_elements")
