@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..support import heap
 from ..support.machine_code import Kernel, can_compile
 from .lane_events import cores, fetches, heaps, layout, loop, messages
 from .lane_events.layout import CHIP, INPUTS, NONE, UNBOUNDED, Code, Facts, State
@@ -24,7 +25,7 @@ from .timeline import TimedBatch, Timeline, TransferCosts
 
 Ints = NDArray[np.int64]
 
-EVENT_LOOP = Kernel("lanes", (heaps, messages, fetches, cores, loop), layout)
+EVENT_LOOP = Kernel("lanes", (heap, heaps, messages, fetches, cores, loop), layout)
 
 WORTH_COMPILING = 1000
 """Lanes from which on loading llvmlite and the machine code takes less time than it saves: there are many rounds."""

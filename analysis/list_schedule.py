@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..support import heap as heaps
 from ..support.machine_code import Kernel, can_compile
 from .dumb_orders import heap, layout, loop
 from .dumb_orders.layout import Code, Facts, Numbers, State
@@ -21,7 +22,7 @@ from .window import OUTSIDE
 
 Ints = NDArray[np.int64]
 
-ORDERS = Kernel("orders", (heap, loop), layout)
+ORDERS = Kernel("orders", (heaps, heap, loop), layout)
 
 WORTH_COMPILING = 1000
 """Lanes from which on loading llvmlite and the machine code takes less time than it saves."""

@@ -7,7 +7,8 @@ capitals are constants. Anything else is an AssertionError: it is the compiler's
 
 ``facts``, ``code`` and ``state`` are not passed on: what they have together are columns, and each function gets one
 pointer to the pointers to all of them. A fact is a column of one number. Columns that end in ``_pj`` hold doubles, all
-others 64-bit integers, and so are all variables.
+others 64-bit integers, and so are all variables. A column is also passed by itself, to a parameter that is annotated as
+a ``Column`` of integers.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.GtE: "sge",
 }
 _OWNERS = ("facts", "code", "state")
+_COLUMN = "Column"
 
 _DIVISIONS = """
 ; Rounds down, as Python does.
@@ -86,7 +88,9 @@ class _Function:
         self.constants = constants
         self.places = places
         self.functions = functions
-        self.parameters = [arg.arg for arg in node.args.args if arg.arg not in _OWNERS]
+        self.given = {arg.arg for arg in node.args.args if arg.annotation and ast.unparse(arg.annotation) == _COLUMN}
+        """Parameters that are columns."""
+        self.parameters = [arg for arg in _passed(node) if arg not in self.given]
         self.variables: dict[str, None] = dict.fromkeys(self.parameters)
         self.lines: list[str] = []
         self.count = 0
@@ -99,7 +103,8 @@ class _Function:
         self.block(self.node.body)
         if not self.ended:
             self.lines.append("  ret i64 0")
-        arguments = ", ".join(["ptr %columns", *(f"i64 %arg.{name}" for name in self.parameters)])
+        passed = [f"ptr %{arg}" if arg in self.given else f"i64 %arg.{arg}" for arg in _passed(self.node)]
+        arguments = ", ".join(["ptr %columns", *passed])
         linkage = "" if exported else "internal "
         return "\n".join(
             [
@@ -318,12 +323,23 @@ class _Function:
             return self.emit(f"call i64 @llvm.s{name}.i64(i64 {a}, i64 {b})")
         assert name in self.functions, name
         passed = [argument for argument in arguments if not (isinstance(argument, ast.Name) and argument.id in _OWNERS)]
-        numbers = "".join(f", i64 {self.number(argument)}" for argument in passed)
-        return self.emit(f"call i64 @{name}(ptr %columns{numbers})")
+        return self.emit(f"call i64 @{name}({', '.join(['ptr %columns', *map(self.argument, passed)])})")
+
+    def argument(self, node: ast.expr) -> str:
+        """A number or a whole column, with its type."""
+        match node:
+            case ast.Attribute(value=ast.Name(id="code" | "state" as owner), attr=name):
+                return f"ptr {self.column(owner, name)}"
+            case ast.Name(id=name) if name in self.given:
+                return f"ptr %{name}"
+            case _:
+                return f"i64 {self.number(node)}"
 
     def element(self, node: ast.expr) -> tuple[str, str]:
         """A pointer to an element of a column, or to a fact, and the element's type."""
         match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if name in self.given:
+                return self.emit(f"getelementptr i64, ptr %{name}, i64 {self.number(index)}"), "i64"
             case ast.Subscript(value=ast.Attribute(value=ast.Name(id=owner), attr=name), slice=index):
                 place = self.number(index)
             case ast.Attribute(value=ast.Name(id="facts" as owner), attr=name):
@@ -331,6 +347,14 @@ class _Function:
             case _:
                 raise AssertionError(f"{self.node.name}: cannot translate {ast.unparse(node)}")
         kind = "double" if name.endswith("_pj") else "i64"
+        return self.emit(f"getelementptr {kind}, ptr {self.column(owner, name)}, i64 {place}"), kind
+
+    def column(self, owner: str, name: str) -> str:
+        """A pointer to a column."""
         entry = self.emit(f"getelementptr ptr, ptr %columns, i64 {self.places[f'{owner}.{name}']}")
-        column = self.emit(f"load ptr, ptr {entry}, !invariant.load !0")
-        return self.emit(f"getelementptr {kind}, ptr {column}, i64 {place}"), kind
+        return self.emit(f"load ptr, ptr {entry}, !invariant.load !0")
+
+
+def _passed(node: ast.FunctionDef) -> list[str]:
+    """The parameters for which something is passed."""
+    return [arg.arg for arg in node.args.args if arg.arg not in _OWNERS]

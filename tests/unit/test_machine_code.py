@@ -55,9 +55,18 @@ def fixed(state, a):
     flag = a == 3
     return (a >> 1) + (flag or a > 5) - -2
 
+def swap(column: Column, a, b):
+    column[a], column[b] = column[b], column[a] + 1
+    return b
+
+def turn(column: Column, a, b):
+    return swap(column, swap(column, a, b), a + b)
+
 def run(state, which, a, b):
     if which == 0:
         return divide(state, a, b)
+    elif which == 4:
+        return turn(state.table, a, b)
     elif which == 1:
         return shortcut(state, a, b)
     elif which == 2:
@@ -72,7 +81,7 @@ Function = Callable[[int, int, int], tuple[int, list[int], list[float]]]
 def interpreted() -> Function:
     def call(which: int, a: int, b: int) -> tuple[int, list[int], list[float]]:
         state = SimpleNamespace(table=list(range(5, 25)), cost_pj=[0.5, 0.25])
-        names: dict[str, Any] = {**CONSTANTS, "facts": SimpleNamespace(step=7)}
+        names: dict[str, Any] = {**CONSTANTS, "facts": SimpleNamespace(step=7), "Column": list[int]}
         exec(SOURCE, names)
         return int(names["run"](state, which, a, b)), state.table, state.cost_pj
 
@@ -106,6 +115,7 @@ def translated() -> Function:
 CALLS = [(0, a, b) for a in (-7, -6, 0, 6, 7, 2**40) for b in (-3, 3, 2**20)]
 CALLS += [(1, a, b) for a in (0, 5, 6, 7, 16, 17, 19) for b in (6, 17)]
 CALLS += [(2, n, 0) for n in (0, 1, 2, 3, 4, 9, 15)] + [(3, a, 0) for a in range(8)]
+CALLS += [(4, a, b) for a in (0, 3, 7) for b in (1, 7, 12)]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
