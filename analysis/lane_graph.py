@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .lane_rank import RankedBatch, urgency_order
+from .lane_rank import ONE_SAMPLE, RankedBatch, Samples, urgency_order
 from .window import OUTSIDE, window_rows
 
 Ints = NDArray[np.int64]
@@ -51,11 +51,11 @@ class LaneGraph:
         return np.bincount(self.row, minlength=len(self.batch_of))
 
 
-def lane_graph(batches: Sequence[RankedBatch]) -> LaneGraph:
+def lane_graph(batches: Sequence[RankedBatch], samples: Samples = ONE_SAMPLE) -> LaneGraph:
     """The graph of ``batches``, which are in topological order."""
     counts = np.array([one.batch.lanes for one in batches], np.int64)
     first = np.concatenate(([0], np.cumsum(counts)))
-    place = np.concatenate([np.zeros(0, np.int64), *urgency_order(batches)])
+    place = np.concatenate([np.zeros(0, np.int64), *urgency_order(batches, samples)])
     lanes = int(first[-1])
     pairs = [np.zeros(0, np.int64)]
     loads = [np.zeros((0, 4), np.int64)]

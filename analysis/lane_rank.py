@@ -4,12 +4,17 @@ This is the rank by which list schedulers order tasks (the bottom level of HEFT;
 plus the task's own). Two things are added to the graph of rows that lanes read. A row takes time to travel. And the
 lanes of one replica run one after another, since the weights are at one place: lane i is followed by lane i + replicas,
 so that the first rows of a layer with much work and few replicas are urgent, however short the way from there on.
+
+Of several samples in flight, that alone would run the first layers on all samples before the last ones run on any, with
+all their rows held meanwhile. So each sample has a deadline one period after the one before it, and the lane goes first
+that has least time left for the way to its sample's end: earliest deadline first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +38,17 @@ class RankedBatch:
     """That a row takes from the core that computes it to one that reads it."""
 
 
+class Samples(NamedTuple):
+    """Samples in flight: equal parts of the lanes of each batch; lanes that are no such parts belong to the first."""
+
+    number: int
+    period: int
+    """Cycles from the deadline of one to that of the next."""
+
+
+ONE_SAMPLE = Samples(1, 0)
+
+
 def lane_ranks(batches: Sequence[RankedBatch]) -> list[Ints]:
     """[batches][lanes] cycles from the start of each lane to the end; ``batches`` are in topological order."""
     ranks = [np.zeros(one.batch.lanes, np.int64) for one in batches]
@@ -48,16 +64,25 @@ def lane_ranks(batches: Sequence[RankedBatch]) -> list[Ints]:
     return ranks
 
 
-def urgency_order(batches: Sequence[RankedBatch]) -> list[Ints]:
-    """[batches][lanes] the place of each lane in one order of all: greatest rank first.
+def urgency_order(batches: Sequence[RankedBatch], samples: Samples = ONE_SAMPLE) -> list[Ints]:
+    """[batches][lanes] the place of each lane in one order of all: greatest rank first, or earliest deadline.
 
     Lanes of equal rank go in the order of a demand-driven evaluation (:mod:`.wavefront`).
     """
     demand = np.concatenate([np.zeros(0, np.int64), *lane_steps([one.batch for one in batches])])
-    rank = np.concatenate([np.zeros(0, np.int64), *lane_ranks(batches)])
+    ranks = [_by_deadline(mine, samples) for mine in lane_ranks(batches)]
+    rank = np.concatenate([np.zeros(0, np.int64), *ranks])
     place = np.empty(len(rank), np.int64)
     place[np.lexsort((demand, -rank))] = np.arange(len(rank))
     return np.split(place, np.cumsum([one.batch.lanes for one in batches])[:-1])
+
+
+def _by_deadline(rank: Ints, samples: Samples) -> Ints:
+    """Ranks of all samples from that of the last one, which no other follows: so much more for each one after it."""
+    parts = samples.number if len(rank) % samples.number == 0 else 1
+    rows = len(rank) // parts
+    later = samples.number - 1 - np.arange(parts)
+    return np.tile(rank[len(rank) - rows :], parts) + np.repeat(later * samples.period, rows)
 
 
 def _in_turns(after: Ints, replicas: int, cycles: int) -> Ints:

@@ -21,6 +21,7 @@ from .lane_events import cores, fetches, heaps, layout, loop, messages
 from .lane_events.layout import CHIP, INPUTS, NONE, UNBOUNDED, Code, Facts, State
 from .lane_events.loop import run
 from .lane_graph import LaneGraph, RowUses, lane_graph, row_uses
+from .lane_rank import ONE_SAMPLE, Samples
 from .timeline import TimedBatch, Timeline, TransferCosts
 
 Ints = NDArray[np.int64]
@@ -75,9 +76,9 @@ def schedule_lanes(
     return _timeline(batches, graph, uses, state, resumes)
 
 
-def graph_of(batches: Sequence[TimedBatch]) -> LaneGraph:
+def graph_of(batches: Sequence[TimedBatch], samples: Samples = ONE_SAMPLE) -> LaneGraph:
     """What is the same for every choice of cores."""
-    return lane_graph([timed.ranked for timed in batches])
+    return lane_graph([timed.ranked for timed in batches], samples)
 
 
 def _facts(batches: Sequence[TimedBatch], core_count: int, leads: Sequence[int], gap: int) -> Facts:

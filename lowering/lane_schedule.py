@@ -13,8 +13,15 @@ from .placement_search import shortened
 from .replica_placement import PlacedLanes, ReplicaPlacer
 from .row_leads import LeadShortener, short_leads
 
+PERIODS = (1.0, 0.5)
+"""From the deadline of one sample to that of the next, in times that every core works on one at least. The shorter, the
+more samples are in flight: then cores wait less, but hold more rows."""
+
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Of a sample's rows, by how much each batch may be ahead of its readers; tried in this order while rows do not fit."""
+
+WORTH_WHILE = 0.98
+"""Of the shortest makespan so far, what shorter leads have to reach for even shorter ones to be tried."""
 
 FIRST_ROUNDS = 3
 """Placements to try with the same leads before going on to shorter ones."""
@@ -25,36 +32,52 @@ def schedule_replicas(
 ) -> PlacedLanes:
     """The shortest schedule that is found, of those whose rows seem to fit the local memories.
 
-    If they do not where nothing holds batches back, these may be less and less far ahead of their slowest reader, until
-    a placement fits; and on the best placement that does not, those whose rows overfill cores even less. If nothing
-    fits, the schedule is the one that needs least memory. If a ``lead`` is given, that of all batches is so many rows
+    If nothing fits, it is the one that needs least memory. If a ``lead`` is given, that of all batches is so many rows
     in the end, whether it fits or not. Raises `NoRoomError` if the weights do not fit.
     """
-    placer = ReplicaPlacer(batches, costs, samples)
+    placers = [ReplicaPlacer(batches, costs, samples, period) for period in (PERIODS if samples > 1 else PERIODS[:1])]
+    found = [(placer, _placed(placer)) for placer in placers]
+    placer, placed = min(found, key=lambda pair: _rank(pair[1]))
+    best = shortened(placer, placed)
+    if not lead:
+        return best
+    leads = [lead] * len(batches)
+    return replace(best, leads=leads, timeline=placer.scheduled(best.timed, leads))
+
+
+def _placed(placer: ReplicaPlacer) -> PlacedLanes:
+    """The best placement with leads that leave room for the rows.
+
+    If they do not fit where nothing holds batches back, these may be less and less far ahead of their slowest reader,
+    until a placement fits; and on each that does not fit, those whose rows overfill cores even less, until that hardly
+    gives anything better.
+    """
     shortener = LeadShortener(placer)
     least = short_leads(placer.timed)
-    rows = [timed.batch.lanes / samples for timed in placer.timed]
+    rows = [timed.batch.lanes / placer.samples for timed in placer.timed]
     ways = [[UNBOUNDED] * len(rows)]
-    for share in SHARES if samples > 1 else SHARES[1:]:
+    for share in SHARES if placer.samples > 1 else SHARES[1:]:
         ways.append([max(few, int(share * most)) for few, most in zip(least, rows, strict=True)])
     found: list[PlacedLanes] = []
     for leads in ways:
         rounds = placer.placements(leads)
         first = list(islice(rounds, FIRST_ROUNDS))
-        found += first
         if any(placed.fits for placed in first):
-            found += rounds
+            found += [*first, *rounds]
             break
-        if (held := shortener.shorten(_best(first))) is not None:
-            found.append(held)
+        first += [held for held in map(shortener.shorten, first) if held is not None]
+        before = _best(found) if found else None
+        found += first
+        if before and before.fits and _best(first).timeline.makespan > WORTH_WHILE * before.timeline.makespan:
+            break
     if (simple := placer.in_turn_placement(_best(found).leads)) is not None:
         found.append(simple)
-    best = shortened(placer, _best(found))
-    if not lead:
-        return best
-    leads = [lead] * len(rows)
-    return replace(best, leads=leads, timeline=placer.scheduled(best.timed, leads))
+    return _best(found)
 
 
 def _best(found: Sequence[PlacedLanes]) -> PlacedLanes:
-    return min(found, key=lambda placed: (placed.excess, placed.timeline.makespan))
+    return min(found, key=_rank)
+
+
+def _rank(placed: PlacedLanes) -> tuple[int, int]:
+    return placed.excess, placed.timeline.makespan

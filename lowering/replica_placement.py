@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..analysis.core_packing import SCALE, Groups, pack_groups
 from ..analysis.lane_events.layout import UNBOUNDED
 from ..analysis.lane_graph import LaneGraph, row_uses
+from ..analysis.lane_rank import Samples
 from ..analysis.lane_scheduler import graph_of, schedule_lanes
 from ..analysis.message_times import residences
 from ..analysis.occupancy import busy_cycles
@@ -78,15 +79,21 @@ class PlacedLanes:
 class ReplicaPlacer:
     """Places the replicas of ``batches``. Methods raise `NoRoomError` if the weights do not fit."""
 
-    def __init__(self, batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int) -> None:
+    def __init__(
+        self, batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int = 1, period: float = 1.0
+    ) -> None:
+        """``period`` is from the deadline of one sample to that of the next, in times that every core works on one."""
         replicas = np.array([batch.replica_count for batch in batches])
         target = costs.target
-        self.batches, self.costs, self.target, self.in_turn = batches, costs, target, samples > 1
+        self.batches, self.costs, self.target, self.samples = batches, costs, target, samples
+        self.in_turn = samples > 1
         self.first, self.count = np.cumsum(replicas)[:-1], int(replicas.sum())
         groups = np.split(np.arange(self.count), self.first)
         self.timed = timed_batches(batches, groups, costs, TransferModel(target, uniform=True))
         self.group_of = [one.cores for one in self.timed]
-        self.graph = graph_of(self.timed)
+        work = sum(one.cycles * one.batch.lanes for one in self.timed)
+        share = work // (samples * target.machine.core_count)
+        self.graph = graph_of(self.timed, Samples(samples, int(period * share)))
         self.slots = [slot_bytes(batch, target) for batch in batches]
         model = TransferModel(target)
         self.transfers = [model.of(batch.outs[0]) for batch in batches]

@@ -21,12 +21,12 @@ from .schedule_memory import GAPS, estimated_peaks, held_rings
 
 Ints = NDArray[np.int64]
 
-SHORTENED = (0.5, 0.8)
-"""Of the rows by which a batch was ahead, the least and the most of what is left to it when they are too many."""
+SHORTENED = 0.5
+"""Of the rows by which a batch was ahead, the least that is left to it at once when they are too many."""
 
 TRIES = 8
 
-MARGIN = 0.05
+MARGIN = 0.02
 """Of the memory, what is to be left when rings are made shorter: others get longer by it."""
 
 
@@ -65,14 +65,15 @@ def _largest(rings: Ints, peaks: Ints, room: int) -> Iterator[tuple[int, float]]
     that is to be left."""
     found: dict[int, float] = {}
     for core in np.flatnonzero(peaks > room).tolist():
-        share = float(np.clip(room / peaks[core], *SHORTENED))
+        missing = float(peaks[core] - (1 - MARGIN) * room)
         mine = rings[rings[:, 0] == core]
         mine = mine[np.argsort(-mine[:, 3], kind="stable")]
-        bytes_so_far: Ints = np.cumsum(mine[:, 3])
-        wanted = float(peaks[core] - (1 - MARGIN) * room) / (1 - share)
-        batches: list[int] = mine[: 1 + int(np.searchsorted(bytes_so_far, wanted)), 4].tolist()
-        for batch in batches:
-            found[batch] = min(share, found.get(batch, share))
+        for size, batch in mine[:, 3:].tolist():
+            if missing <= 0:
+                break
+            share = max(SHORTENED, 1 - missing / size)
+            missing -= size * (1 - share)
+            found[batch] = min(share, found.get(batch, 1))
     return iter(sorted(found.items()))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilec.analysis.lane_rank import RankedBatch, lane_ranks, urgency_order
+from tilec.analysis.lane_rank import RankedBatch, Samples, lane_ranks, urgency_order
 from tilec.analysis.peft import TaskGraph, optimistic_cost_table
 from tilec.analysis.wavefront import LaneBatch, Read, lane_steps, validate_steps
 from tilec.analysis.window import RowWindow
@@ -130,3 +131,26 @@ def test_the_order_is_one_of_all_lanes_and_keeps_what_lanes_read(batches: list[R
     by_place = np.argsort(np.concatenate(order))
     keys = list(zip((-ranks[by_place]).tolist(), demand[by_place].tolist(), strict=True))
     assert keys == sorted(keys)
+
+
+@settings(max_examples=200, deadline=None)
+@given(networks(), st.integers(1, 3), st.integers(0, 60))
+def test_of_several_samples_the_earliest_deadline_goes_first(
+    batches: list[RankedBatch], samples: int, period: int
+) -> None:
+    """The time left for a lane's way to the end of its sample, which it has alone, counts down to the deadline."""
+    several = [
+        replace(one, batch=replace(one.batch, lanes=samples * one.batch.lanes), replicas=one.replicas)
+        for one in batches
+    ]
+    latest_start = [
+        sample * period - rank for ranks in longest_paths(batches) for sample in range(samples) for rank in ranks
+    ]
+    demand = np.concatenate(lane_steps([one.batch for one in several])).tolist()
+    order = np.concatenate(urgency_order(several, Samples(samples, period)))
+    assert np.argsort(order).tolist() == sorted(range(len(order)), key=lambda lane: (latest_start[lane], demand[lane]))
+
+
+def test_lanes_that_no_samples_share_equally_belong_to_the_first() -> None:
+    shared, alone = RankedBatch(LaneBatch(4), 1, 10, 0), RankedBatch(LaneBatch(1), 1, 15, 0)
+    assert [places.tolist() for places in urgency_order([shared, alone], Samples(2, 100))] == [[0, 2, 3, 4], [1]]

@@ -50,21 +50,17 @@ def test_how_far_a_batch_is_ahead(batches: list[TimedBatch]) -> None:
 
 
 def test_the_largest_rings_of_overfull_cores_are_made_shorter() -> None:
-    """Core 1 has room for 1000 bytes. Of 1240, it is to have four fifths: the ring of 1000 bytes gives 200, which does
-    not leave the margin, so that of 500 is needed, too; of 1900, half is not enough; core 0 has room."""
+    """Core 1 has room for 1000 bytes, of which 20 are to be left. The ring of 1000 bytes gives what is too much, up to
+    half of it; then that of 500 gives the rest, and that of 100; core 0 has room."""
     rings = np.array([[0, 0, 9, 5000, 0], [1, 0, 9, 100, 1], [1, 0, 9, 1000, 2], [1, 0, 9, 500, 3]])
 
     def largest(peak: int) -> dict[int, float]:
         return dict(row_leads._largest(rings, np.array([1000, peak]), 1000))  # pyright: ignore[reportPrivateUsage]
 
     assert largest(1000) == {}
-    assert largest(1100) == {2: pytest.approx(0.8)}
-    assert largest(1240) == {2: pytest.approx(0.8), 3: pytest.approx(0.8)}
-    assert largest(1900) == {
-        1: pytest.approx(1000 / 1900),
-        2: pytest.approx(1000 / 1900),
-        3: pytest.approx(1000 / 1900),
-    }
+    assert largest(1100) == {2: pytest.approx(0.88)}
+    assert largest(1600) == {2: pytest.approx(0.5), 3: pytest.approx(0.76)}
+    assert largest(1900) == {1: pytest.approx(0.5), 2: pytest.approx(0.5), 3: pytest.approx(0.5)}
 
 
 @pytest.mark.parametrize("share", [0.95, 0.85])
