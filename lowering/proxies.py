@@ -57,6 +57,7 @@ class Surveyor:
             numbers, contributions = onnx_proxies(groups.onnx, self._memory.constants)
         if groups.opaque:
             contributions["opaque_ops"] = opaque_names(groups.opaque)
+        self._memory.constants.forget_others()
         record = Proxies(
             level=level,
             machine=_machine(target),
