@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .lane_columns import uses_by_transfer
 from .lane_graph import LaneGraph
 from .timeline import TimedBatch, Timeline
 
@@ -178,14 +179,8 @@ def _interrupting(lanes: _Lanes, lane: int) -> list[int]:
 
 
 def _receive_cycles(batches: Sequence[TimedBatch], graph: LaneGraph, row: Ints, home: Ints, target: Ints) -> Ints:
-    """Of each message of a ``row``, which are sorted, from its ``home`` to its ``target``."""
+    """Of each message of a ``row`` from its ``home`` to its ``target``."""
     found = np.zeros(len(row), np.int64)
-    ends: list[int] = np.searchsorted(row, graph.first).tolist()
-    alike: dict[int, list[Ints]] = {}
-    for one, begin, end in zip(batches, ends[:-1], ends[1:], strict=True):
-        alike.setdefault(id(one.transfer), []).append(np.arange(begin, end))
-    costs = {id(one.transfer): one.transfer for one in batches}
-    for number, parts in alike.items():
-        mine = np.concatenate(parts)
-        found[mine] = costs[number].receive[home[mine], target[mine]]
+    for transfer, mine in uses_by_transfer(batches, graph, row):
+        found[mine] = transfer.receive[home[mine], target[mine]]
     return found
