@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from .lane_graph import LaneGraph
 from .timeline import TimedBatch, Timeline
 
 Ints = NDArray[np.int64]
+
+Numbers: TypeAlias = "memoryview[int]"
+"""A column of which few numbers are asked for, which takes Python longer of an array."""
 
 RUN, CORE, TRAVEL, QUEUE, TAIL = range(5)
 """Kinds of steps. A lane runs, with what interrupts it; has its rows, but its core does something else, or loads; its
@@ -80,9 +84,10 @@ class ChainFinder:
         place[by_end] = np.arange(len(by_end))
         # Of each lane, the one of its core that ends last before it starts: where it is in that order.
         before = np.searchsorted((core * behind + finish)[by_end], core * behind + start, side="right") - 1
-        lanes = _Lanes(*(column.tolist() for column in (core, start, finish, by_end, place, before)))
-        row, sent, there = (column.tolist() for column in rows)
-        return _walk(lanes, row, sent, there, timeline.makespan)
+        lanes = _Lanes(*map(_numbers, (core, start, finish, by_end, place, before)))
+        last = int(finish.argmax()) if len(finish) else NONE
+        row, sent, there = map(_numbers, rows)
+        return _walk(lanes, row, sent, there, last, timeline.makespan)
 
     def _last_rows(
         self, batches: Sequence[TimedBatch], timeline: Timeline, core: Ints, finish: Ints
@@ -110,18 +115,19 @@ class ChainFinder:
 class _Lanes:
     """Columns of lanes."""
 
-    core: list[int]
-    start: list[int]
-    finish: list[int]
-    by_end: list[int]
+    core: Numbers
+    start: Numbers
+    finish: Numbers
+    by_end: Numbers
     """Lanes by core, then end,"""
-    place: list[int]
+    place: Numbers
     """and the place of each lane in this order."""
-    before: list[int]
+    before: Numbers
     """Where in it the last one stands that ends before the lane starts, if any does on its core."""
 
 
-def _walk(lanes: _Lanes, row: list[int], sent: list[int], there: list[int], makespan: int) -> Chain:
+def _walk(lanes: _Lanes, row: Numbers, sent: Numbers, there: Numbers, lane: int, makespan: int) -> Chain:
+    """Backwards from ``lane``, the last one."""
     steps: list[tuple[int, int, int, int]] = []
     waits: list[tuple[int, int, int]] = []
     queues: list[tuple[int, int, int]] = []
@@ -130,7 +136,6 @@ def _walk(lanes: _Lanes, row: list[int], sent: list[int], there: list[int], make
         if begin < end:
             steps.append((kind, lane, begin, end))
 
-    lane = max(range(len(row)), key=lanes.finish.__getitem__, default=NONE)
     time = 0 if lane == NONE else lanes.finish[lane]
     step(TAIL, lane, time, makespan)
     while lane != NONE:
@@ -154,6 +159,10 @@ def _walk(lanes: _Lanes, row: list[int], sent: list[int], there: list[int], make
         queues.append((lane, row[lane], sent[lane] - done))
         lane = row[lane]
     return Chain(_lines(steps, 4), _lines(waits, 3), _lines(queues, 3))
+
+
+def _numbers(column: Ints) -> Numbers:
+    return np.ascontiguousarray(column, np.int64).data
 
 
 def _joined(columns: Sequence[Ints]) -> Ints:

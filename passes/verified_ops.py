@@ -29,7 +29,7 @@ Signature = tuple[object, ...]
 _NOT_LOADED = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Look:
     """One look at an op: all that its validity follows from, by identity."""
 
