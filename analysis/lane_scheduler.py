@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from ..support import heap
 from ..support.machine_code import Kernel, can_compile
+from .lane_columns import TimedGraph, code_columns, firsts, graph_of, numbers
 from .lane_events import cores, fetches, heaps, layout, loop, messages
 from .lane_events.layout import CHIP, INPUTS, NONE, UNBOUNDED, Code, Facts, State
 from .lane_events.loop import run
-from .lane_graph import LaneGraph, RowUses, lane_graph, row_uses
-from .lane_rank import ONE_SAMPLE, Samples
-from .timeline import TimedBatch, Timeline, TransferCosts
+from .lane_graph import LaneGraph, RowUses, row_uses
+from .timeline import TimedBatch, Timeline
 
 Ints = NDArray[np.int64]
 
@@ -43,7 +43,7 @@ def schedule_lanes(
     batches: Sequence[TimedBatch],
     core_count: int,
     lead: int | Sequence[int] = UNBOUNDED,
-    graph: LaneGraph | None = None,
+    graph: TimedGraph | None = None,
     in_turn: bool = False,
     request: Ints | None = None,
     gap: int = GAP,
@@ -65,7 +65,7 @@ def schedule_lanes(
     facts = _facts(batches, core_count, leads, gap)
     follower = _followers(batches, graph) if in_turn else np.full(lanes, NONE)
     request = np.zeros(core_count, np.int64) if request is None else request
-    code = _code(batches, graph, uses, core, facts, leads, follower, request)
+    code = code_columns(batches, graph, uses, core, facts, leads, follower, request)
     state = _state(code, facts, graph)
     if lanes >= WORTH_COMPILING and _longest(batches, code) * facts.keys < NEVER and can_compile():
         resumes = EVENT_LOOP.run(facts, code, state, lanes)
@@ -74,11 +74,6 @@ def schedule_lanes(
         state = State(*_listed(state))._replace(events=[], waiting=waiting)
         resumes = run(facts, Code(*_listed(code)), state, lanes)
     return _timeline(batches, graph, uses, state, resumes)
-
-
-def graph_of(batches: Sequence[TimedBatch], samples: Samples = ONE_SAMPLE) -> LaneGraph:
-    """What is the same for every choice of cores."""
-    return lane_graph([timed.ranked for timed in batches], samples)
 
 
 def _facts(batches: Sequence[TimedBatch], core_count: int, leads: Sequence[int], gap: int) -> Facts:
@@ -103,105 +98,6 @@ def _followers(batches: Sequence[TimedBatch], graph: LaneGraph) -> Ints:
     return found
 
 
-def _code(
-    batches: Sequence[TimedBatch],
-    graph: LaneGraph,
-    uses: RowUses,
-    core: Ints,
-    facts: Facts,
-    leads: Sequence[int],
-    follower: Ints,
-    request: Ints,
-) -> Code:
-    lane_at = np.empty_like(graph.place)
-    lane_at[graph.place] = np.arange(len(core))
-    use_place = graph.place[uses.readers[uses.start[:-1]]]
-    begins = [np.append(np.asarray(timed.begins, np.int64), timed.cycles) for timed in batches]
-    send, receive, flight = _message_cycles(batches, graph, uses, core)
-    loads, item, load_cycles, load_port = _loads(batches, graph)
-    owner = np.repeat(np.arange(len(core)), loads)
-    fetch_first, fetch_lane = _to_fetch(batches, graph, core, facts.cores)
-    rows_read = graph.row[np.lexsort((graph.row, graph.reader))] if facts.leads else graph.row[:0]
-    return Code(
-        core=_numbers(core),
-        batch=_numbers(graph.batch_of),
-        place=_numbers(graph.place),
-        lane_at=_numbers(lane_at),
-        first=_numbers(graph.first),
-        lead=_numbers(np.array(leads, np.int64)),
-        follower=_numbers(follower),
-        cycles=_numbers(np.array([timed.cycles for timed in batches], np.int64)),
-        begins_first=_numbers(_firsts([len(one) for one in begins])),
-        begins=_numbers(np.concatenate([core[:0], *begins])),
-        waiting_first=_numbers(_firsts(2 * np.bincount(core, minlength=facts.cores))),
-        use_first=_numbers(uses.first),
-        use_core=_numbers(uses.core),
-        use_place=_numbers(use_place),
-        by_urgency=_numbers(np.lexsort((use_place, uses.row))),
-        reader_first=_numbers(uses.start),
-        readers=_numbers(uses.readers),
-        send=_numbers(send),
-        receive=_numbers(receive),
-        flight=_numbers(flight),
-        request=_numbers(request),
-        load_first=_numbers(_firsts(loads)),
-        load_item=_numbers(item * facts.cores + core[owner]),
-        load_cycles=_numbers(load_cycles),
-        load_port=_numbers(load_port),
-        fetch_first=_numbers(fetch_first),
-        fetch_lane=_numbers(fetch_lane),
-        read_first=_numbers(_firsts(graph.read_counts())),
-        rows_read=_numbers(rows_read),
-    )
-
-
-def _loads(batches: Sequence[TimedBatch], graph: LaneGraph) -> tuple[Ints, Ints, Ints, Ints]:
-    """[lanes] how much is loaded for each lane, constants of its batch first. Of each: what it is, as a number; cycles
-    of the core, and of the port."""
-    lane, number, row = graph.loads.T
-    constants = _firsts([len(timed.constants) for timed in batches])
-    inputs = constants[-1] + _firsts([len(timed.loads) for timed in batches])
-    counts = np.diff(constants)[graph.batch_of]
-    owner = np.repeat(np.arange(len(counts)), counts)
-    constant = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts - constants[graph.batch_of], counts)
-    order = np.argsort(np.concatenate((owner, lane)), kind="stable")
-    item = np.concatenate((constant, constants[-1] + row))[order]
-    kind = np.concatenate((constant, inputs[graph.batch_of[lane]] + number))[order]
-    costs = [load for timed in batches for load in timed.constants] + [
-        load for timed in batches for load in timed.loads
-    ]
-    cycles, port = np.array(costs, np.int64).reshape(-1, 2)[kind].T
-    return counts + np.bincount(lane, minlength=len(counts)), item, cycles, port
-
-
-def _to_fetch(batches: Sequence[TimedBatch], graph: LaneGraph, core: Ints, core_count: int) -> tuple[Ints, Ints]:
-    """The most urgent lane of each batch with constants on each of its cores, by core and urgency; where those of each
-    core begin."""
-    some = np.array([len(timed.constants) > 0 for timed in batches], np.bool_)[graph.batch_of]
-    lanes = np.flatnonzero(some)
-    lanes = lanes[np.argsort(graph.place[lanes], kind="stable")]
-    _, first = np.unique(graph.batch_of[lanes] * core_count + core[lanes], return_index=True)
-    lanes = lanes[np.sort(first)]
-    lanes = lanes[np.argsort(core[lanes], kind="stable")]
-    return _firsts(np.bincount(core[lanes], minlength=core_count)), lanes
-
-
-def _message_cycles(
-    batches: Sequence[TimedBatch], graph: LaneGraph, uses: RowUses, core: Ints
-) -> tuple[Ints, Ints, Ints]:
-    """Cycles of sending, of receiving and of the flight of each use of a row; of no meaning where it is computed."""
-    send, receive, flight = (np.zeros(len(uses.row), np.int64) for _ in range(3))
-    ends: list[int] = np.searchsorted(uses.row, graph.first).tolist()
-    alike: dict[TransferCosts, list[Ints]] = {}
-    for timed, begin, end in zip(batches, ends[:-1], ends[1:], strict=True):
-        alike.setdefault(timed.transfer, []).append(np.arange(begin, end))
-    for transfer, parts in alike.items():
-        mine = np.concatenate(parts)
-        pair = core[uses.row[mine]], uses.core[mine]
-        send[mine], receive[mine], flight[mine] = transfer.send[pair], transfer.receive[pair], transfer.flight[pair]
-    return send, receive, flight
-
-
 def _state(code: Code, facts: Facts, graph: LaneGraph) -> State:
     lanes, loads, uses, core_count = len(code.core), len(code.load_item), len(code.use_core), facts.cores
     items = np.array(code.load_item, np.int64)
@@ -215,7 +111,7 @@ def _state(code: Code, facts: Facts, graph: LaneGraph) -> State:
         events=_filled(lanes + 2),
         start=_filled(lanes, NONE),
         finish=_filled(lanes, NONE),
-        missing=_numbers(missing),
+        missing=numbers(missing),
         ready=_filled(lanes),
         paused=_filled(lanes, NONE),
         stopped=_filled((len(graph.first) - 1) * core_count, NONE),
@@ -233,14 +129,14 @@ def _state(code: Code, facts: Facts, graph: LaneGraph) -> State:
         asked=_filled(core_count),
         loaded=_filled(int(np.max(items, initial=-1)) + 1),
         fetched=_filled(facts.constants, NONE),
-        fetch_next=_numbers(np.array(code.fetch_first[:-1], np.int64)),
+        fetch_next=numbers(np.array(code.fetch_first[:-1], np.int64)),
         fetch_load=_filled(core_count),
         to_send=_filled(uses),
         send_next=_filled(core_count),
         send_end=_filled(core_count),
         begin=_filled(core_count),
         sent=_filled(uses, NONE),
-        unread=_numbers(graph.reader_counts()),
+        unread=numbers(graph.reader_counts()),
         held=_filled(lanes),
         held_at=_filled(lanes, NONE),
         resume_lane=_filled(lanes + uses),
@@ -276,7 +172,7 @@ def _timeline(batches: Sequence[TimedBatch], graph: LaneGraph, uses: RowUses, st
 
 def _fetches(batches: Sequence[TimedBatch], fetched: Ints, core_count: int) -> list[Ints]:
     """[batches][n, 3] constants that cores load."""
-    first = _firsts([len(timed.constants) for timed in batches])
+    first = firsts([len(timed.constants) for timed in batches])
     constant, core = np.divmod(np.flatnonzero(fetched >= 0), max(core_count, 1))
     number = constant - first[np.searchsorted(first, constant, side="right") - 1]
     return _parts(np.stack((number, core, fetched[fetched >= 0]), axis=1), np.searchsorted(constant, first))
@@ -293,18 +189,8 @@ def _parts(lines: Ints, ends: Ints) -> list[Ints]:
     return [lines[begin:end] for begin, end in pairwise(places)]
 
 
-def _firsts(counts: Any) -> Ints:
-    """[n + 1] where each of n groups begins, when they follow one another; last, their end."""
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.array(counts, np.int64))))
-
-
 def _filled(length: int, value: int = 0) -> Any:
     return np.full(length, value, np.int64)
-
-
-def _numbers(array: Ints) -> Any:
-    """An array where the event loop expects numbers: contiguous, 64 bits."""
-    return np.ascontiguousarray(array, np.int64)
 
 
 def _listed(columns: Sequence[Any]) -> list[Any]:

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .lane_columns import uses_by_transfer
 from .lane_graph import LaneGraph
 from .timeline import TimedBatch, Timeline
 
 Ints = NDArray[np.int64]
+
+Numbers: TypeAlias = "memoryview[int]"
+"""A column of which few numbers are asked for, which takes Python longer of an array."""
 
 RUN, CORE, TRAVEL, QUEUE, TAIL = range(5)
 """Kinds of steps. A lane runs, with what interrupts it; has its rows, but its core does something else, or loads; its
@@ -79,9 +84,10 @@ class ChainFinder:
         place[by_end] = np.arange(len(by_end))
         # Of each lane, the one of its core that ends last before it starts: where it is in that order.
         before = np.searchsorted((core * behind + finish)[by_end], core * behind + start, side="right") - 1
-        lanes = _Lanes(*(column.tolist() for column in (core, start, finish, by_end, place, before)))
-        row, sent, there = (column.tolist() for column in rows)
-        return _walk(lanes, row, sent, there, timeline.makespan)
+        lanes = _Lanes(*map(_numbers, (core, start, finish, by_end, place, before)))
+        last = int(finish.argmax()) if len(finish) else NONE
+        row, sent, there = map(_numbers, rows)
+        return _walk(lanes, row, sent, there, last, timeline.makespan)
 
     def _last_rows(
         self, batches: Sequence[TimedBatch], timeline: Timeline, core: Ints, finish: Ints
@@ -109,18 +115,19 @@ class ChainFinder:
 class _Lanes:
     """Columns of lanes."""
 
-    core: list[int]
-    start: list[int]
-    finish: list[int]
-    by_end: list[int]
+    core: Numbers
+    start: Numbers
+    finish: Numbers
+    by_end: Numbers
     """Lanes by core, then end,"""
-    place: list[int]
+    place: Numbers
     """and the place of each lane in this order."""
-    before: list[int]
+    before: Numbers
     """Where in it the last one stands that ends before the lane starts, if any does on its core."""
 
 
-def _walk(lanes: _Lanes, row: list[int], sent: list[int], there: list[int], makespan: int) -> Chain:
+def _walk(lanes: _Lanes, row: Numbers, sent: Numbers, there: Numbers, lane: int, makespan: int) -> Chain:
+    """Backwards from ``lane``, the last one."""
     steps: list[tuple[int, int, int, int]] = []
     waits: list[tuple[int, int, int]] = []
     queues: list[tuple[int, int, int]] = []
@@ -129,7 +136,6 @@ def _walk(lanes: _Lanes, row: list[int], sent: list[int], there: list[int], make
         if begin < end:
             steps.append((kind, lane, begin, end))
 
-    lane = max(range(len(row)), key=lanes.finish.__getitem__, default=NONE)
     time = 0 if lane == NONE else lanes.finish[lane]
     step(TAIL, lane, time, makespan)
     while lane != NONE:
@@ -155,6 +161,10 @@ def _walk(lanes: _Lanes, row: list[int], sent: list[int], there: list[int], make
     return Chain(_lines(steps, 4), _lines(waits, 3), _lines(queues, 3))
 
 
+def _numbers(column: Ints) -> Numbers:
+    return np.ascontiguousarray(column, np.int64).data
+
+
 def _joined(columns: Sequence[Ints]) -> Ints:
     return np.concatenate([np.zeros(0, np.int64), *columns])
 
@@ -178,14 +188,8 @@ def _interrupting(lanes: _Lanes, lane: int) -> list[int]:
 
 
 def _receive_cycles(batches: Sequence[TimedBatch], graph: LaneGraph, row: Ints, home: Ints, target: Ints) -> Ints:
-    """Of each message of a ``row``, which are sorted, from its ``home`` to its ``target``."""
+    """Of each message of a ``row`` from its ``home`` to its ``target``."""
     found = np.zeros(len(row), np.int64)
-    ends: list[int] = np.searchsorted(row, graph.first).tolist()
-    alike: dict[int, list[Ints]] = {}
-    for one, begin, end in zip(batches, ends[:-1], ends[1:], strict=True):
-        alike.setdefault(id(one.transfer), []).append(np.arange(begin, end))
-    costs = {id(one.transfer): one.transfer for one in batches}
-    for number, parts in alike.items():
-        mine = np.concatenate(parts)
-        found[mine] = costs[number].receive[home[mine], target[mine]]
+    for transfer, mine in uses_by_transfer(batches, graph, row):
+        found[mine] = transfer.receive[home[mine], target[mine]]
     return found

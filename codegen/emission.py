@@ -17,9 +17,9 @@ from xdsl.ir import SSAValue
 
 from ..analysis.proxies import UNNAMED
 from ..dialects import pim
+from ..dialects.block_ops import block_ops
 from ..dialects.location import node_name
 from ..dialects.tile import ArrayAttr
-from ..lowering.body_content import block_ops
 from ..lowering.body_memory import BodyMemory
 from ..lowering.event_order import PROLOGUE, Phase, event_key
 from ..lowering.instruction_chains import chains_of

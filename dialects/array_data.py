@@ -57,10 +57,14 @@ class ArrayData:
 
     @staticmethod
     def of(array: Array) -> ArrayData:
-        """Wraps a read-only view of ``array``; copies only what is not contiguous or not little-endian."""
+        """Wraps a read-only view of ``array``; copies only what is not contiguous or not little-endian.
+
+        A large transposed matrix stays as it is: whoever lays its elements out anew need not do it twice.
+        """
         dtype = array.dtype.newbyteorder("<")
         assert dtype in DTYPE_NAMES, f"#tile.array cannot hold elements of type {array.dtype}"
-        view = contiguous(array, dtype).reshape(array.shape).view()
+        kept = _is_large_transposed(array) and array.dtype == dtype
+        view = (array if kept else contiguous(array, dtype).reshape(array.shape)).view()
         view.flags.writeable = False
         return ArrayData(dtype, array.shape, view, None)
 
@@ -78,8 +82,7 @@ class ArrayData:
     @property
     def sample(self) -> bytes:
         """Some of the bytes: where they differ, the arrays do."""
-        elements = self.array.reshape(-1)
-        return elements[:: max(1, elements.size // _SAMPLES)].tobytes()
+        return self.array.flat[:: max(1, self.array.size // _SAMPLES)].tobytes()
 
     @property
     def digest(self) -> str:
@@ -105,13 +108,18 @@ class ArrayData:
 def contiguous(array: Array, dtype: np.dtype[Any] | None = None) -> Array:
     """``array``, if it is of this type and contiguous, or else a copy that is."""
     dtype = array.dtype if dtype is None else dtype
-    if array.ndim != 2 or not array.flags.f_contiguous or array.size < _LARGE:
+    if not _is_large_transposed(array):
         return np.ascontiguousarray(array, dtype)
     # A transposed matrix, in strips: element by element, each would be in another line of the cache.
     found = np.empty(array.shape, dtype)
     for column in range(0, array.shape[1], _STRIP):
         found[:, column : column + _STRIP] = array[:, column : column + _STRIP]
     return found
+
+
+def _is_large_transposed(array: Array) -> bool:
+    """Whether copying ``array`` in the order of its elements would go through memory in large steps."""
+    return array.ndim == 2 and array.flags.f_contiguous and not array.flags.c_contiguous and array.size >= _LARGE
 
 
 def load_resources(path: Path) -> None:
@@ -152,5 +160,5 @@ def digest_of(array: Array) -> str:
     """A hexadecimal digest of element type, shape and bytes."""
     header = f"{DTYPE_NAMES[array.dtype]}{list(array.shape)}"
     state = hashlib.blake2b(header.encode(), digest_size=16)
-    state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    state.update(contiguous(array).reshape(-1).view(np.uint8).data)
     return state.hexdigest()

@@ -43,7 +43,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ..support.files import atomic_file
-from .array_data import DTYPE_NAMES, DTYPES, Array, ArrayData, load_resources
+from .array_data import DTYPE_NAMES, DTYPES, Array, ArrayData, contiguous, load_resources
 from .array_text import DEFAULT_INLINE_LIMIT, inline_limit, parse_array, print_array, spelling
 
 _FLOAT_TYPES = {"f64": Float64Type(), "f32": Float32Type(), "f16": Float16Type()}
@@ -150,7 +150,7 @@ def save_resources(module: Operation, path: Path) -> None:
             # A fixed time stamp: the same module gives the same bytes.
             entry = zipfile.ZipInfo(f"{digest}.npy", date_time=(1980, 1, 1, 0, 0, 0))
             with archive.open(entry, "w", force_zip64=True) as stream:
-                np.lib.format.write_array(stream, arrays[digest], allow_pickle=False)
+                np.lib.format.write_array(stream, contiguous(arrays[digest]), allow_pickle=False)
 
 
 def collect_resources(module: Operation) -> dict[str, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, cast
 
 from xdsl.ir import Block, Operation
@@ -42,6 +43,12 @@ class VerifiedWithin(OpTrait):
     def verify_arrays(op: Operation) -> None:
         """Raises a VerifyException if the arrays of ``op`` are not what it demands."""
         cast("_WithArrays", op).verify_arrays()
+
+
+@lru_cache(1024)
+def is_within(kind: type[Operation]) -> bool:
+    """Whether the validity of such ops follows from what is in them."""
+    return kind.has_trait(VerifiedWithin, value_if_unregistered=False)
 
 
 class Isolated(IsolatedFromAbove):

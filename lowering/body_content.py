@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from operator import attrgetter
 from typing import NamedTuple
 
 from xdsl.dialects.builtin import IntegerAttr, ShapedType, StringAttr, i64
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from ..dialects.block_ops import block_ops
 from ..dialects.spat import BatchOp
 from ..dialects.tile import ArrayAttr
 
@@ -98,20 +98,6 @@ def content_of(values: Sequence[SSAValue], inputs: int, body: Sequence[Operation
             found.append(shape(result.type))
         ops.append(TileOp(op.name, operands, properties, tuple(found)))
     return BodyContent(arguments, inputs, tuple(ops))
-
-
-def block_ops(block: Block) -> list[Operation]:
-    """The ops of a block, which its own iterator takes several times as long to go through."""
-    found: list[Operation] = []
-    op = block.first_op
-    while op is not None:
-        found.append(op)
-        op = _NEXT(op)
-    return found
-
-
-_NEXT = attrgetter("_next_op")
-"""What is behind the property `next_op`, which takes twice as long."""
 
 
 @lru_cache(1 << 12)

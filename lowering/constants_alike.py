@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..dialects.array_data import ArrayData
 
 
 class Constants:
-    """The constants that were asked for. Digests of all weights would take long: few have even some bytes in common."""
+    """The constants of the module that is looked at and of the one before, whose weights are not held for longer.
+    Digests of all weights would take long: few have even some bytes in common."""
 
     def __init__(self) -> None:
-        self._first: dict[int, tuple[ArrayData, ArrayData]] = {}
-        """By the identity of a constant, which is held: it and the first that is equal to it."""
+        self._seen: dict[int, _Known] = {}
+        """By the identity of a constant, which is held meanwhile."""
+        self._kept: dict[int, _Known] = {}
         self._alike: dict[object, list[ArrayData]] = {}
         """The first ones, by type, shape and some bytes."""
 
     def first(self, data: ArrayData) -> ArrayData:
         """The first constant of equal content that was asked for."""
-        known = self._first.get(id(data))
+        known = self._seen.get(id(data))
         if known is None:
-            known = self._first[id(data)] = data, self._find(data)
-        return known[1]
+            known = self._seen[id(data)] = self._kept.get(id(data)) or self._find(data)
+        return known.first
 
-    def _find(self, data: ArrayData) -> ArrayData:
-        alike = self._alike.setdefault((data.dtype, data.shape, data.sample if data.has_data else None), [])
+    def _find(self, data: ArrayData) -> _Known:
+        kind = data.dtype, data.shape, data.sample if data.has_data else None
+        alike = self._alike.setdefault(kind, [])
         for other in alike:
             if _equal(other, data):
-                return other
+                return _Known(data, other, kind)
         alike.append(data)
-        return data
+        return _Known(data, data, kind)
+
+    def forget_others(self) -> None:
+        """Ends a look at a module: constants that were not in it are let go."""
+        firsts = {id(known.first): known for known in self._seen.values()}
+        self._alike = {}
+        for known in firsts.values():
+            self._alike.setdefault(known.kind, []).append(known.first)
+        self._kept, self._seen = self._seen, {}
+
+
+class _Known(NamedTuple):
+    data: ArrayData
+    first: ArrayData
+    """The first that is equal to it."""
+    kind: object
+    """Type, shape and some bytes."""
 
 
 def _equal(one: ArrayData, other: ArrayData) -> bool:

@@ -156,7 +156,9 @@ class _Moves:
         self._groups: Sequence[int] = np.flatnonzero(borne).tolist()
         self._sums: Sequence[int] = list(accumulate(borne[self._groups].tolist()))
         self._taken = np.zeros((len(free), PERIODS), np.int64)
-        np.add.at(self._taken, core, busy)
+        by_core = np.argsort(core, kind="stable")
+        cores, first = np.unique(core[by_core], return_index=True)
+        self._taken[cores] = np.add.reduceat(busy[by_core], first, axis=0)
         self._load = self._taken.sum(axis=1)
         self._targets: dict[int, list[int]] = {}
         self._tried: set[tuple[int, int]] = set()

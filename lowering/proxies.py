@@ -13,9 +13,9 @@ from xdsl.ir import Operation
 
 from ..analysis.proxies import Level, Proxies, Survey
 from ..dialects import pim, spat
+from ..dialects.block_ops import block_ops
 from ..dialects.onnx_base import OnnxOp
 from .batch_facts import AnyBatch
-from .body_content import block_ops
 from .op_kinds import OpTable, ops_of
 from .proxies_batches import Memory, batch_proxies
 from .proxies_onnx import interface_of_onnx, is_computation, onnx_proxies
@@ -57,6 +57,7 @@ class Surveyor:
             numbers, contributions = onnx_proxies(groups.onnx, self._memory.constants)
         if groups.opaque:
             contributions["opaque_ops"] = opaque_names(groups.opaque)
+        self._memory.constants.forget_others()
         record = Proxies(
             level=level,
             machine=_machine(target),

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.core_packing import SCALE, Groups, pack_groups
+from ..analysis.lane_columns import TimedGraph, graph_of
 from ..analysis.lane_events.layout import UNBOUNDED
 from ..analysis.lane_graph import LaneGraph, row_uses
 from ..analysis.lane_rank import Samples
-from ..analysis.lane_scheduler import graph_of, schedule_lanes
+from ..analysis.lane_scheduler import schedule_lanes
 from ..analysis.message_times import residences
 from ..analysis.occupancy import busy_cycles
 from ..analysis.placement import place_cores
@@ -58,7 +59,7 @@ class PlacedLanes:
 
     cores: list[Ints]
     """[batches][replicas]"""
-    graph: LaneGraph
+    graph: TimedGraph
     timed: list[TimedBatch]
     timeline: Timeline
     excess: int

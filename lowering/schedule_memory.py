@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analysis.lane_columns import graph_of
 from ..analysis.lane_graph import LaneGraph
-from ..analysis.lane_scheduler import graph_of
 from ..analysis.message_times import residences
 from ..analysis.timeline import TimedBatch, Timeline
 from ..analysis.window import RowWindow
@@ -33,7 +33,7 @@ def estimated_peaks(
 ) -> Ints:
     """[cores] bytes at the moment when most is held: rings of rows while any of their rows is, the constants, and room
     for the temporary tiles. If they are known already, ``slots`` are those of :func:`slot_bytes`, and ``graph`` is that
-    of the batches (:func:`..analysis.lane_scheduler.graph_of`)."""
+    of the batches (:func:`..analysis.lane_columns.graph_of`)."""
     target = costs.target
     if slots is None:
         slots = [slot_bytes(batch, target) for batch in batches]

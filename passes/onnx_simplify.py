@@ -8,11 +8,13 @@ from typing import ClassVar
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriteWalker
+from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriterListener, PatternRewriteWalker
 
 from ..analysis.contract import Contract, changes_meaning, vanished_rows, visible_repetition
 from ..analysis.yardsticks import passes_of_fused_nodes
+from ..dialects.onnx import ConstantOp
 from .onnx_simplify_arithmetic import ARITHMETIC_PATTERNS
 from .onnx_simplify_shapes import SHAPE_PATTERNS
 from .onnx_simplify_windows import WINDOW_PATTERNS
@@ -54,4 +56,13 @@ class OnnxSimplifyPass(ModulePass):
         patterns = GreedyRewritePatternApplier([*SHAPE_PATTERNS, *ARITHMETIC_PATTERNS, *WINDOW_PATTERNS])
         # Weights may hold anything; infinities and NaNs are the network's own.
         with np.errstate(all="ignore"):
-            PatternRewriteWalker(patterns).rewrite_module(op)
+            PatternRewriteWalker(patterns, listener=_LETTING_GO).rewrite_module(op)
+
+
+def _let_go(op: Operation) -> None:
+    """Frees the weights of a constant that is removed: the op itself stays until the collector finds its cycles."""
+    if isinstance(op, ConstantOp):
+        op.properties = {}
+
+
+_LETTING_GO = PatternRewriterListener(operation_removal_handler=[_let_go])

@@ -16,8 +16,7 @@ from xdsl.passes import ModulePass
 from ..support.diagnostics import TileError
 from ..support.source import SourceError, choices, suggestion
 from .pass_options import describe_type, missing_options, option_fields, read_options, write_options
-from .pipeline_parser import parse_elements
-from .pipeline_syntax import AnchorElement, Element, Option, PassElement, print_elements
+from .pipeline_syntax import AnchorElement, Element, Option, PassElement, Scalar, plain_elements, print_elements
 from .registry import NAMED_PIPELINES, PassFactory, all_passes
 
 MODULE_ANCHORS = ("builtin.module", "any")
@@ -38,7 +37,22 @@ class PipelineSpec:
 
 def parse_pipeline(text: str, source: str = "pipeline") -> PipelineSpec:
     """Parses ``text``; ``source`` says in errors where it comes from. A SourceError if it is malformed."""
-    return PipelineSpec(parse_elements(text, source), text, source)
+    elements = plain_elements(text)
+    if elements is None:
+        from .pipeline_parser import parse_elements  # brings the parser generator, which takes its time to load
+
+        elements = parse_elements(text, source)
+    return PipelineSpec(elements, text, source)
+
+
+def named_pipeline(name: str, options: Mapping[str, str | int | bool], source: str) -> PipelineSpec:
+    """The pipeline called ``name`` with these values of its options."""
+    element = PassElement(name, tuple(Option(key, _scalar(value)) for key, value in options.items()))
+    return PipelineSpec((element,), print_elements((element,)), source)
+
+
+def _scalar(value: str | int | bool) -> Scalar:
+    return Scalar(value, quoted=True) if isinstance(value, str) else Scalar(str(value).lower())
 
 
 def build_pipeline(

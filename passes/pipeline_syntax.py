@@ -77,6 +77,17 @@ class AnchorElement(Node):
 Element: TypeAlias = PassElement | AnchorElement
 
 
+_PLAIN = re.compile(r"[^\s,{}()=\"']+(,[^\s,{}()=\"']+)*")
+
+
+def plain_elements(text: str) -> tuple[PassElement, ...] | None:
+    """The passes of a list without options, spaces or nested pipelines, as which named ones come; None if there is
+    more to ``text``."""
+    if not _PLAIN.fullmatch(text):
+        return None
+    return tuple(PassElement(word[0], span=Span(*word.span())) for word in re.finditer("[^,]+", text))
+
+
 def print_elements(elements: Sequence[Element]) -> str:
     """Text that parses to ``elements``."""
     return ",".join(_element_text(element) for element in elements)

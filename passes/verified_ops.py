@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Block, ErasedSSAValue, Operation, SSAValue
 from xdsl.traits import ConstantLike, IsTerminator
 
 from ..dialects.traits import VerifiedAlone, VerifiedWithin
+from .verified_blocks import VerifiedBlocks
 
 if TYPE_CHECKING:
     from ..dialects.tile import ArrayAttr
@@ -28,7 +29,7 @@ Signature = tuple[object, ...]
 _NOT_LOADED = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Look:
     """One look at an op: all that its validity follows from, by identity."""
 
@@ -52,10 +53,12 @@ class VerifiedOps:
         self._known: dict[Signature, tuple[int, Look]] = {}
         """The numbers of ops by identity, in the module that is being verified and in the one before."""
         self._before: dict[Signature, tuple[int, Look]] = {}
+        self.blocks = VerifiedBlocks()
 
     def begin(self) -> None:
         """Before a module is verified. Attributes that were not in the one before are let go, arrays among them."""
         self._before, self._known = self._known, {}
+        self.blocks.begin()
 
     def look(
         self,
@@ -136,12 +139,6 @@ class VerifiedOps:
         number = self._numbers.setdefault(attribute, len(self._numbers))
         self._seen[id(attribute)] = attribute, number
         return number
-
-
-@lru_cache(1024)
-def is_within(kind: type[Operation]) -> bool:
-    """Whether the validity of such ops follows from what is in them."""
-    return kind.has_trait(VerifiedWithin, value_if_unregistered=False)
 
 
 def is_erased(values: Sequence[SSAValue]) -> bool:

@@ -9,11 +9,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from ..dialects.traits import VerifiedWithin
+from ..dialects.traits import VerifiedWithin, is_within
 from ..support.diagnostics import TileErrors
 from .dominance import dominance_errors
 from .op_error import OpError, concise_diagnostics
-from .verified_ops import Signature, VerifiedOps, is_erased, is_within
+from .verified_blocks import BlockLook
+from .verified_ops import Signature, VerifiedOps, is_erased
 
 MAX_ERRORS = 20
 """How many errors are reported at most: an error in a common op's definition would flood the terminal."""
@@ -44,6 +45,7 @@ class _Walk:
         self.ordered: set[Operation] = set()
         """Ops in whose regions every value is defined before it is used, and none comes from outside."""
         self._verified = verified
+        self._blocks = verified.blocks
         verified.begin()
 
     def visit(
@@ -120,6 +122,16 @@ class _Walk:
 
     def _block(self, block: Block, around: type[Operation]) -> list[object] | None:
         """Judges the ops of a block. What is in it, with values numbered; None if that cannot be told."""
+        look = BlockLook.at(block, around)
+        content = None if look is None else self._blocks.known(look)
+        if content is None:
+            content = self._ops(block, around)
+            if look is not None and content is not None:
+                self._blocks.add(look, content)
+        return content
+
+    def _ops(self, block: Block, around: type[Operation]) -> list[object] | None:
+        """The same of a block that is looked at for the first time."""
         arguments = block.args
         places = {id(argument): place for place, argument in enumerate(arguments)}
         number_of = self._verified.attribute_number

@@ -35,9 +35,15 @@ _DIGEST_BYTES = 32
 
 def can_compile() -> bool:
     """Whether llvmlite is there, new enough, and not switched off (``TILE_NO_LLVM=1``)."""
-    if os.environ.get("TILE_NO_LLVM") or importlib.util.find_spec("llvmlite") is None:
-        return False
-    return importlib.import_module("llvmlite.binding").llvm_version_info >= _OLDEST_LLVM
+    return not os.environ.get("TILE_NO_LLVM") and _llvm_version() >= _OLDEST_LLVM
+
+
+@cache
+def _llvm_version() -> tuple[int, ...]:
+    """That of llvmlite; of nothing, if it is not there."""
+    if importlib.util.find_spec("llvmlite") is None:
+        return ()
+    return importlib.import_module("llvmlite.binding").llvm_version_info
 
 
 @dataclass(frozen=True)

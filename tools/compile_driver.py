@@ -23,7 +23,7 @@ from ..passes.instrumentation import PassInstrumentation
 from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to_tree
 from ..passes.ir_text import PrintOptions
 from ..passes.manager import PassManager, Verifier
-from ..passes.pipeline import build_pipeline, parse_pipeline, pipeline_text
+from ..passes.pipeline import build_pipeline, named_pipeline, parse_pipeline, pipeline_text
 from ..passes.progress import Progress
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
@@ -92,15 +92,16 @@ class CompileDriver:
 
     def _passes(self) -> tuple[ModulePass, ...]:
         options = self.options
-        text, source = options.pipeline, "--pass-pipeline"
-        if text is None:
-            source = "tile-compile"
-            replicate = str(options.replicate).lower()
-            text = (
-                f'tile-default{{machine="{_escaped(options.machine)}" weight-bits={options.weight_bits} '
-                f"activation-bits={options.activation_bits} replicate={replicate} samples={options.samples}}}"
-            )
-        return build_pipeline(parse_pipeline(text, source), all_passes())
+        if options.pipeline is not None:
+            return build_pipeline(parse_pipeline(options.pipeline, "--pass-pipeline"), all_passes())
+        given = {
+            "machine": options.machine,
+            "weight-bits": options.weight_bits,
+            "activation-bits": options.activation_bits,
+            "replicate": options.replicate,
+            "samples": options.samples,
+        }
+        return build_pipeline(named_pipeline("tile-default", given, "tile-compile"), all_passes())
 
     def _read(self) -> tuple[ModuleOp, Origin]:
         options = self.options
@@ -150,10 +151,6 @@ def _check(package: Package) -> StreamCheck:
     faults = check.run()
     assert not faults, f"the compiler made a bad stream: {faults[0]}"
     return check
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _hash(data: bytes) -> str:

@@ -26,6 +26,9 @@ EXIT_INTERNAL_ERROR = 70
 EXIT_SIGNAL = 128
 EXIT_INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
 EXIT_BROKEN_PIPE = 141
+COLLECTOR_THRESHOLDS = 1_000_000, 50, 100
+"""Modules are large graphs that live long: at the default threshold, looking for garbage takes a third of the time. Of
+modules that passes leave behind, what is large is let go without it."""
 _ENDING_SIGNALS = ("SIGTERM", "SIGHUP")
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -48,8 +51,7 @@ def run_tool(
 
     Without ``results_on_stdout``, what ``body`` prints there may be lost when stdout is closed.
     """
-    # Modules are large graphs that live long: at the default threshold, looking for garbage takes a third of the time.
-    gc.set_threshold(200_000, 50, 100)
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
     # Nor at the end, when the system takes back all memory at once.
     atexit.register(gc.freeze)
     _replace_closed_streams(results_on_stdout)

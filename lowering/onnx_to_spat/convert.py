@@ -46,7 +46,8 @@ def convert_module(module: ModuleOp, machine: Machine, precision: Precision, all
     first = _sweep(main, LoweringContext(machine, precision))
     context = _sweep(main, LoweringContext(machine, precision, allocate(first.demands)))
     body = Block([*context.ops, ReturnOp()])
-    main.body.detach_block(0)
+    for op in main.body.detach_block(0).ops:
+        op.properties = {}  # Its weights need not stay until the collector finds the cycles of the ops.
     main.body.add_block(body)
     main.properties["function_type"] = FunctionType.from_lists([], [])
     main.properties.pop("arg_attrs", None)

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...analysis.slicing import Slice, split_evenly
 from ...analysis.window import RowWindow
 from ...dialects.location import node_name
-from ...dialects.spat import GatherOp, VAddOp, VMMOp, VMulOp, shape_of
+from ...dialects.spat import GatherOp, VAddOp, VMMOp, VMulOp, shape_of, tile_type
 from .batch_builder import BatchBuilder
 from .context import LayerDemand, LayerMapping, LoweringContext
 from .feature import Channels, Feature, Segment
@@ -38,22 +38,17 @@ def convolve(
     name = node_name(op) or op.name
     mapping = context.map_layer(LayerDemand(name, feature.images * kernel.output[0], tuple(options)))
     product = next(one for one in options if one.windows == mapping.windows)
-    height, columns = product.matrix_shape
+    columns = product.matrix_shape[1]
 
     segments: list[Segment] = []
     width = product.group_arrays * product.array_columns
     for first in range(0, columns, width):
         last = min(first + width, columns)
-        if context.mappings is None:  # The first sweep only asks what layers demand; its weights are never looked at.
-            matrix = np.zeros((height, last - first), np.float32)
+        if context.mappings is None:  # The first sweep only asks what layers demand: of results it needs the shapes.
+            rows = feature.images * kernel.output[0]
+            value: SSAValue = Block(arg_types=[tile_type(rows, kernel.output[1], last - first)]).args[0]
         else:
-            matrix = product.matrix(weights, first, last)
-        partials = [
-            _emit_part(context, op, product, product.slices[span.start : span.stop], matrix, mapping)
-            for span in split_evenly(len(product.slices), mapping.row_parts)
-        ]
-        value = _emit_sum(context, op, partials, mapping.replicas)
-        value = _emit_bias(context, op, product, value, None if bias is None else bias[first:last], mapping.replicas)
+            value = _emit_columns(context, op, product, mapping, weights, bias, range(first, last))
         segments.append(Segment(value, np.arange(first, first + shape_of(value)[2], dtype=np.int32)))
     return Feature.of(segments, feature.images, *kernel.output)
 
@@ -94,6 +89,26 @@ def permute(context: LoweringContext, op: Operation, feature: Feature, channels:
     moved = convolve(context, op, feature, weights, None, kernel)
     segments = [Segment(segment.value, channels[segment.channels]) for segment in moved.segments]
     return Feature(tuple(segments), feature.images, feature.height, feature.columns, feature.shape)
+
+
+def _emit_columns(
+    context: LoweringContext,
+    op: Operation,
+    product: Product,
+    mapping: LayerMapping,
+    weights: Weights,
+    bias: Weights | None,
+    columns: range,
+) -> SSAValue:
+    """Emits the batches of one column part."""
+    matrix = product.matrix(weights, columns.start, columns.stop)
+    partials = [
+        _emit_part(context, op, product, product.slices[span.start : span.stop], matrix, mapping)
+        for span in split_evenly(len(product.slices), mapping.row_parts)
+    ]
+    value = _emit_sum(context, op, partials, mapping.replicas)
+    bias = None if bias is None else bias[columns.start : columns.stop]
+    return _emit_bias(context, op, product, value, bias, mapping.replicas)
 
 
 def _emit_part(

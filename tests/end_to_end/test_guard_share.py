@@ -13,6 +13,7 @@ from models import build
 from tilec.passes.timing import Timer
 from tilec.tools.compile_arguments import parse_arguments
 from tilec.tools.compile_driver import CompileDriver
+from tilec.tools.session import COLLECTOR_THRESHOLDS
 
 MOST = {"resnet18": 0.10, "googlenet": 0.15, "densenet121": 0.21, "vgg16": 0.13}
 """Of the time of a whole compilation, from reading the model to writing the package. A tenth is what it should be; of
@@ -25,7 +26,7 @@ RUNS = 4
 @pytest.fixture(autouse=True)
 def _collector_as_in_the_tools() -> Generator[None]:
     threshold = gc.get_threshold()
-    gc.set_threshold(200_000, 50, 100)
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
     yield
     gc.set_threshold(*threshold)
 

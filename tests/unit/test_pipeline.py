@@ -11,8 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tilec.passes.function_pass import FunctionPass
-from tilec.passes.pipeline import build_pipeline, parse_pipeline, pipeline_text
-from tilec.passes.pipeline_syntax import AnchorElement, Group, Items, Option, PassElement, Scalar, print_elements
+from tilec.passes.pipeline import build_pipeline, named_pipeline, parse_pipeline, pipeline_text
+from tilec.passes.pipeline_parser import parse_elements
+from tilec.passes.pipeline_syntax import (
+    AnchorElement,
+    Group,
+    Items,
+    Option,
+    PassElement,
+    Scalar,
+    plain_elements,
+    print_elements,
+)
 from tilec.support.source import SourceError
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -316,3 +326,25 @@ def test_passes_round_trip(built: ModulePass, include_defaults: bool) -> None:
 def test_any_text_is_parsed_or_refused(text: str) -> None:
     with suppress(SourceError):
         build(text)
+
+
+@given(st.text("ab-1,{}()=\"' \n", max_size=8))
+def test_plain_lists_are_what_the_grammar_makes_of_them(text: str) -> None:
+    found = plain_elements(text)
+    try:
+        expected = parse_elements(text, "pipeline")
+    except SourceError:
+        assert found is None
+        return
+    if found is not None:
+        assert found == expected
+        assert [element.span for element in found] == [element.span for element in expected]
+    else:
+        plain = all(isinstance(element, PassElement) and not element.options for element in expected)
+        assert not plain or not expected or any(blank in text for blank in "{ \n")
+
+
+def test_a_named_pipeline_is_what_its_text_says() -> None:
+    spec = named_pipeline("tile-default", {"machine": 'a"\\,b', "samples": 2, "replicate": False}, "here")
+    assert spec.text == r"""tile-default{machine="a\"\\,b" samples=2 replicate=false}"""
+    assert spec.elements == parse_elements(spec.text, "here")

@@ -57,8 +57,10 @@ class TestStartUp:
         assert "xdsl.dialects.func" in loaded
         assert not loaded & {"numpy", "lark", "onnx", "xdsl.dialects.scf", "tilec.dialects.tile"}
 
-    def test_a_pipeline_loads_the_grammar(self, source: Path) -> None:
-        loaded = loaded_modules(str(source), "-p", "cse")
+    def test_only_a_pipeline_with_more_than_names_loads_the_grammar(self, source: Path) -> None:
+        loaded = loaded_modules(str(source), "-p", "cse,dce")
+        assert not loaded & {"numpy", "lark", "onnx"}
+        loaded = loaded_modules(str(source), "-p", "builtin.module(cse)")
         assert "lark" in loaded
         assert not loaded & {"numpy", "onnx"}
 

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilec.analysis import lane_scheduler
+from tilec.analysis.lane_columns import graph_of
 from tilec.analysis.lane_events.layout import PATIENCE
 from tilec.analysis.lane_rank import RankedBatch, lane_ranks
-from tilec.analysis.lane_scheduler import graph_of, schedule_lanes
+from tilec.analysis.lane_scheduler import schedule_lanes
 from tilec.analysis.message_times import message_steps, most_at_once, residences, row_reads
 from tilec.analysis.timeline import Load, TimedBatch, Timeline, TransferCosts, validate_timeline
 from tilec.analysis.wavefront import LaneBatch, Read

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
-from tilec.analysis.lane_scheduler import graph_of, schedule_lanes
+from tilec.analysis.lane_columns import graph_of
+from tilec.analysis.lane_scheduler import schedule_lanes
 from tilec.analysis.occupancy import busy_cycles
 from tilec.analysis.timeline import TimedBatch, Timeline, TransferCosts
 from tilec.analysis.waits import CORE, MINOR, QUEUE, RUN, TAIL, TRAVEL, Chain, ChainFinder

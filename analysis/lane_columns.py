@@ -1,0 +1,177 @@
+"""The columns that the event loop of the scheduler of lanes reads (:mod:`.lane_events.layout`).
+
+Many placements are scheduled on one graph. What does not depend on cores is therefore found once for all of them
+(:class:`TimedGraph`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .lane_events.layout import Code, Facts
+from .lane_graph import LaneGraph, RowUses, lane_graph
+from .lane_rank import ONE_SAMPLE, Samples
+from .timeline import TimedBatch, TransferCosts
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TimedGraph(LaneGraph):
+    """The graph of some batches, with what they take, whatever their cores."""
+
+    batches: Sequence[TimedBatch]
+
+    @cached_property
+    def lane_at(self) -> Ints:
+        """[n] the lanes in the order of urgency."""
+        found = np.empty_like(self.place)
+        found[self.place] = np.arange(len(found))
+        return found
+
+    @cached_property
+    def cycles(self) -> Ints:
+        """[batches]"""
+        return np.array([timed.cycles for timed in self.batches], np.int64)
+
+    @cached_property
+    def begins(self) -> tuple[Ints, Ints]:
+        """At which of a lane's cycles its instructions begin, and its end; where those of each batch begin."""
+        counts = np.array([len(timed.begins) for timed in self.batches], np.int64)
+        joined = np.concatenate([self.first[:0], *(np.asarray(timed.begins, np.int64) for timed in self.batches)])
+        return np.insert(joined, np.cumsum(counts), self.cycles), firsts(counts + 1)
+
+    @cached_property
+    def loaded(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """All that lanes load, by lane, constants of its batch first: the lane, what it is, as a number, cycles of the
+        core, and of the port; and where those of each lane begin."""
+        lane, number, row = self.loads.T
+        batches, batch_of = self.batches, self.batch_of
+        constants = firsts([len(timed.constants) for timed in batches])
+        inputs = constants[-1] + firsts([len(timed.loads) for timed in batches])
+        counts = np.diff(constants)[batch_of]
+        owner = np.repeat(np.arange(len(counts)), counts)
+        constant = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts - constants[batch_of], counts)
+        owner = np.concatenate((owner, lane))
+        order = np.argsort(owner, kind="stable")
+        item = np.concatenate((constant, constants[-1] + row))[order]
+        kind = np.concatenate((constant, inputs[batch_of[lane]] + number))[order]
+        costs = [load for timed in batches for load in timed.constants]
+        costs += [load for timed in batches for load in timed.loads]
+        cycles, port = np.array(costs, np.int64).reshape(-1, 2)[kind].T
+        counts += np.bincount(lane, minlength=len(counts))
+        return owner[order], item, numbers(cycles), numbers(port), firsts(counts)
+
+    @cached_property
+    def fetching(self) -> Ints:
+        """The lanes of batches with constants, the most urgent first."""
+        some = np.array([len(timed.constants) > 0 for timed in self.batches], np.bool_)[self.batch_of]
+        lanes = np.flatnonzero(some)
+        return lanes[np.argsort(self.place[lanes], kind="stable")]
+
+    @cached_property
+    def rows_read(self) -> Ints:
+        """[k] the rows that lanes read, by lane."""
+        return self.row[np.lexsort((self.row, self.reader))]
+
+
+def graph_of(batches: Sequence[TimedBatch], samples: Samples = ONE_SAMPLE) -> TimedGraph:
+    """What is the same for every choice of cores."""
+    graph = lane_graph([timed.ranked for timed in batches], samples)
+    return TimedGraph(graph.first, graph.batch_of, graph.place, graph.row, graph.reader, graph.loads, batches)
+
+
+def code_columns(
+    batches: Sequence[TimedBatch],
+    graph: TimedGraph,
+    uses: RowUses,
+    core: Ints,
+    facts: Facts,
+    leads: Sequence[int],
+    follower: Ints,
+    request: Ints,
+) -> Code:
+    """The columns of ``batches``, whose lanes are on ``core`` [n]. They are only read."""
+    use_place = graph.place[uses.readers[uses.start[:-1]]]
+    begins, begins_first = graph.begins
+    send, receive, flight = _message_cycles(batches, graph, uses, core)
+    owner, item, load_cycles, load_port, load_first = graph.loaded
+    fetch_first, fetch_lane = _to_fetch(graph, core, facts.cores)
+    return Code(
+        core=numbers(core),
+        batch=numbers(graph.batch_of),
+        place=numbers(graph.place),
+        lane_at=numbers(graph.lane_at),
+        first=numbers(graph.first),
+        lead=numbers(np.array(leads, np.int64)),
+        follower=numbers(follower),
+        cycles=numbers(graph.cycles),
+        begins_first=numbers(begins_first),
+        begins=numbers(begins),
+        waiting_first=numbers(firsts(2 * np.bincount(core, minlength=facts.cores))),
+        use_first=numbers(uses.first),
+        use_core=numbers(uses.core),
+        use_place=numbers(use_place),
+        by_urgency=numbers(np.lexsort((use_place, uses.row))),
+        reader_first=numbers(uses.start),
+        readers=numbers(uses.readers),
+        send=numbers(send),
+        receive=numbers(receive),
+        flight=numbers(flight),
+        request=numbers(request),
+        load_first=numbers(load_first),
+        load_item=numbers(item * facts.cores + core[owner]),
+        load_cycles=numbers(load_cycles),
+        load_port=numbers(load_port),
+        fetch_first=numbers(fetch_first),
+        fetch_lane=numbers(fetch_lane),
+        read_first=numbers(firsts(graph.read_counts())),
+        rows_read=numbers(graph.rows_read if facts.leads else graph.row[:0]),
+    )
+
+
+def _to_fetch(graph: TimedGraph, core: Ints, core_count: int) -> tuple[Ints, Ints]:
+    """The most urgent lane of each batch with constants on each of its cores, by core and urgency; where those of each
+    core begin."""
+    lanes = graph.fetching
+    _, first = np.unique(graph.batch_of[lanes] * core_count + core[lanes], return_index=True)
+    lanes = lanes[np.sort(first)]
+    lanes = lanes[np.argsort(core[lanes], kind="stable")]
+    return firsts(np.bincount(core[lanes], minlength=core_count)), lanes
+
+
+def _message_cycles(
+    batches: Sequence[TimedBatch], graph: LaneGraph, uses: RowUses, core: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Cycles of sending, of receiving and of the flight of each use of a row; of no meaning where it is computed."""
+    send, receive, flight = (np.zeros(len(uses.row), np.int64) for _ in range(3))
+    for transfer, mine in uses_by_transfer(batches, graph, uses.row):
+        pair = core[uses.row[mine]], uses.core[mine]
+        send[mine], receive[mine], flight[mine] = transfer.send[pair], transfer.receive[pair], transfer.flight[pair]
+    return send, receive, flight
+
+
+def uses_by_transfer(batches: Sequence[TimedBatch], graph: LaneGraph, row: Ints) -> list[tuple[TransferCosts, Ints]]:
+    """Places in ``row`` [m], rows that are sent, by what sending them costs."""
+    number: dict[TransferCosts, int] = {}
+    kinds = np.array([number.setdefault(timed.transfer, len(number)) for timed in batches], np.int64)
+    kind = kinds[graph.batch_of[row]]
+    order = np.argsort(kind, kind="stable")
+    ends = np.searchsorted(kind[order], np.arange(1, len(number)))
+    return list(zip(number, np.split(order, ends), strict=False))
+
+
+def firsts(counts: Any) -> Ints:
+    """[n + 1] where each of n groups begins, when they follow one another; last, their end."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.array(counts, np.int64))))
+
+
+def numbers(array: Ints) -> Any:
+    """An array where the event loop expects numbers: contiguous, 64 bits."""
+    return np.ascontiguousarray(array, np.int64)
