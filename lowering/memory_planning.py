@@ -24,7 +24,7 @@ from xdsl.ir import Operation, SSAValue
 from ..analysis.liveness import Buffers, CapacityError, MemoryPlan, plan_cores, plan_memory, validate_plan
 from ..analysis.window import OUTSIDE
 from ..dialects import pim
-from ..dialects.location import node_name
+from ..dialects.location import node_name, place_of
 from ..dialects.tile import ArrayAttr
 from ..support.diagnostics import TileError
 from .event_order import PROLOGUE, Phase, event_key
@@ -137,7 +137,7 @@ class _Planner:
                     begin = fetched.get(core, first)
                     if begin > first:
                         raise TileError(
-                            f"node '{node_name(batch)}'",
+                            place_of(batch),
                             f"core {core} loads a constant at step {begin // len(Phase)}, and its first lane there is "
                             f"at step {first // len(Phase)}",
                             "load it at this step or before",
@@ -168,7 +168,7 @@ class _Planner:
             if same := sorted(outer for outer, inner in pairs if outer == inner):
                 raise TileError(
                     f"core {core}",
-                    f"a lane of '{node_name(batches[same[0]])}' interrupts another one, and both work in one place",
+                    f"a lane of {place_of(batches[same[0]])} interrupts another one, and both work in one place",
                     "schedule with spat-schedule-peft",
                 )
         for core in sorted(wanted):
@@ -227,7 +227,8 @@ class _Planner:
         core = error.core or 0
         holders: dict[str, int] = {}
         for index, size in error.holders:
-            name = node_name(self._requests[core][index].owners[0]).partition("+")[0] or "rows of zeros"
+            owner = self._requests[core][index].owners[0]
+            name = "rows of zeros" if owner is self._program else node_name(owner).partition("+")[0] or owner.name
             holders[name] = holders.get(name, 0) + size
         largest = sorted(holders.items(), key=lambda item: (-item[1], item[0]))[:4]
         return TileError(
@@ -295,7 +296,7 @@ def check_lanes(program: pim.ProgramOp) -> None:
     mixed = np.flatnonzero((core[1:] == core[:-1]) & (first[1:] <= last[:-1]))
     if mixed.size:
         at = int(mixed[0])
-        names = " and ".join(f"'{node_name(batches[int(owner[one])])}'" for one in (at, at + 1))
+        names = " and ".join(place_of(batches[int(owner[one])]) for one in (at, at + 1))
         raise TileError(
             f"core {core[at]}", f"lanes of {names} share step {first[at + 1]}", "schedule with spat-schedule-peft"
         )
@@ -351,7 +352,7 @@ def _fetched(batch: pim.CoreBatchOp, constant: SSAValue) -> dict[int, int]:
     loaded = batch.loaded_constants
     if int(number.max(initial=-1)) >= len(loaded):
         raise TileError(
-            f"node '{node_name(batch)}'",
+            place_of(batch),
             f"constant {int(number.max())} is to be loaded, and there are {len(loaded)}",
             "number them from 0",
         )

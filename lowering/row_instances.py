@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..analysis.window import OUTSIDE
 from ..dialects import pim
-from ..dialects.location import node_name
+from ..dialects.location import place_of
 from ..support.diagnostics import TileError
 from .event_order import Phase, event_key
 
@@ -107,7 +107,7 @@ def _merge(rows: pim.RowsOp, brought: Ints, read: Ints, begun: Ints) -> Instance
     if not known.all():
         core, row = divmod(int(reader[~known][0]), height)
         raise TileError(
-            f"node '{node_name(rows) or rows.name}'",
+            place_of(rows),
             f"core {core} reads row {row}, which it never gets",
             "mend the transfers",
         )
@@ -116,7 +116,7 @@ def _merge(rows: pim.RowsOp, brought: Ints, read: Ints, begun: Ints) -> Instance
     if early.any():
         core, row = divmod(int(starter[early][0]), height)
         raise TileError(
-            f"node '{node_name(rows) or rows.name}'",
+            place_of(rows),
             f"core {core} reads row {row} before it gets it",
             "mend the schedule",
         )

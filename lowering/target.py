@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 
 from ..analysis.machine import Machine, Precision
-from ..dialects.location import node_name
+from ..dialects.location import place_of
 from ..support.diagnostics import TileError
 
 
@@ -45,7 +45,7 @@ class Target:
         """Raises a TileError if the op uses a core that the machine does not have."""
         if cores.size and cores.max() >= self.machine.core_count:
             raise TileError(
-                f"node '{node_name(op) or op.name}'",
+                place_of(op),
                 f"it is on core {cores.max()} of a machine with {self.machine.core_count}",
                 "schedule for this machine",
             )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
 from ...analysis.machine import Machine, Precision
-from ...dialects.location import node_name
+from ...dialects.location import place_of
 from ...dialects.spat import ComputeBatchOp, ConstantOp, ViewOp, YieldOp
 from ...dialects.tile import ArrayAttr
 from ...support.diagnostics import TileError
@@ -109,4 +109,4 @@ def minimum_row_parts(product: Product) -> int:
 
 def refuse(op: Operation, what: str, remedy: str = "") -> TileError:
     """The error that a layer cannot be lowered."""
-    return TileError(f"node '{node_name(op) or op.name}' ({op.name})", what, remedy)
+    return TileError(f"{place_of(op)} ({op.name})", what, remedy)

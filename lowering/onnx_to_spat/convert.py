@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...analysis.machine import Machine, Precision
 from ...dialects import onnx
-from ...dialects.location import copy_location, node_name
+from ...dialects.location import copy_location, place_of
 from ...dialects.onnx_base import shape_of, tensor_type
 from ...dialects.spat import InputOp, OutputOp, tile_type
 from ...support.diagnostics import TileError, TileErrors
@@ -61,7 +61,7 @@ def _check_rows(main: FuncOp) -> None:
     ]
     for op in main.body.block.ops:
         if op.name in LOWERINGS and op.name not in WITHOUT_BATCHES:
-            found.append((_rows(op.results[0]), f"node '{node_name(op) or op.name}'", op.results[0]))
+            found.append((_rows(op.results[0]), place_of(op), op.results[0]))
     if (total := sum(rows for rows, _, _ in found)) > MOST_ROWS:
         most, name, _ = max(found, key=lambda one: one[0])
         raise TileError(
