@@ -98,7 +98,7 @@ builtin.module attributes {tile.machine = "tiny4"} {
 // -----
 
 // Two lanes of one batch, the second amid the first: they would work in the same tiles.
-// CHECK: error: core 1: a lane of 'a' interrupts another one, and both work in one place; schedule with spat-schedule-peft
+// CHECK: error: core 1: a lane of node 'a' interrupts another one, and both work in one place; schedule with spat-schedule-peft
 builtin.module attributes {tile.machine = "tiny4"} {
   pim.program {
     %ry = pim.rows pad 0, 0 slack 0 : memref<2x2x2xf32>
