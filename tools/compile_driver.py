@@ -20,15 +20,18 @@ from ..codegen.manifest import Origin
 from ..codegen.package import Package, require_replaceable, write_package
 from ..codegen.stream_check import StreamCheck
 from ..dialects.registry import make_context
+from ..lowering.plan_check import check_plan
 from ..passes.instrumentation import PassInstrumentation
 from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to_tree
 from ..passes.ir_text import PrintOptions
 from ..passes.manager import PassManager, Verifier
+from ..passes.pim_plan_memory import PimPlanMemoryPass
 from ..passes.pipeline import build_pipeline, parse_pipeline, pipeline_text
 from ..passes.progress import Progress
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
 from ..passes.timing import PassTimer, TimedInstrumentation, Timer
+from ..passes.verifier import verify_input
 from ..support.diagnostics import TileError
 from ..support.files import atomic_file, require_file, require_folder
 from .build_report import build_report
@@ -61,10 +64,13 @@ class CompileDriver:
         with self.line:
             self.line.say("reading the model")
             module, origin = self._read()
+            given = not any(isinstance(one, PimPlanMemoryPass) for one in passes)
             with guard_report(self.guard, options.guard_report):
                 PassManager(passes, self._instrumentations()).run(self.context, module)
                 self.line.say("generating code")
-                package = self._generate(module, origin, pipeline_text(passes))
+                if given:
+                    check_plan(module)
+                package = self._generate(module, origin, pipeline_text(passes), given)
             self.line.say("writing the package")
             digest = self._write(package, start)
         if self.options.pass_statistics:
@@ -96,15 +102,15 @@ class CompileDriver:
                 report.write_text(build_report(package, digest, stages, seconds, self.timer.seconds), encoding="utf-8")
         return digest
 
-    def _generate(self, module: ModuleOp, origin: Origin, pipeline: str) -> Package:
-        """The package of the lowered module, checked and behind the guard."""
+    def _generate(self, module: ModuleOp, origin: Origin, pipeline: str, given: bool) -> Package:
+        """The package of the lowered module, checked and behind the guard. ``given``: no pass has planned it."""
         emission: Callable[[], Emission] = cache(partial(emission_of, module))  # for the report, and for the guard
         with self.timer.phase("Code generation"):
             start = time.perf_counter()
             package = build_package(module, origin, self.options.manifest(pipeline), emission)
             seconds = time.perf_counter() - start
         with self.timer.phase("Stream check"):
-            check = _check(package)
+            check = _check(package, given)
         if self.guard is not None:
             with self.timer.phase("Guard"):
                 package = guard_package(self.guard, module, package, seconds, check, emission)
@@ -143,6 +149,8 @@ class CompileDriver:
             (chunk,) = source
             with self.timer.phase("Parser"):
                 module = parse_chunk(chunk, self.context)
+            if not options.verify_each:
+                verify_input(module)
             content_hash = _hash(chunk.text.encode())
         return module, Origin(Path(source.name if isinstance(source, OnnxInput) else options.model).name, content_hash)
 
@@ -166,10 +174,13 @@ class CompileDriver:
         return found
 
 
-def _check(package: Package) -> StreamCheck:
-    """The independent validator's verdict on the finished streams: a fault is an error of the compiler."""
+def _check(package: Package, given: bool) -> StreamCheck:
+    """The independent validator's verdict on the finished streams: a fault is an error of the compiler, or a TileError
+    if the planned program was ``given``."""
     check = StreamCheck(package.program, package.weights, package.memory.size_bytes, limit=1)
     faults = check.run()
+    if faults and given:
+        raise TileError(package.model.name, f"its program makes a bad stream: {faults[0]}", "lower the network again")
     assert not faults, f"the compiler made a bad stream: {faults[0]}"
     return check
 

@@ -18,7 +18,7 @@ from ..passes.manager import PassManager
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
 from ..passes.timing import Timer
-from ..passes.verifier import verify_module
+from ..passes.verifier import verify_input
 from ..support.diagnostics import TileError
 from ..support.files import atomic_file, require_file, require_folder
 from ..support.source import suggestion
@@ -145,7 +145,7 @@ class OptDriver:
     def _process(self, module: ModuleOp) -> str:
         """Runs the passes on ``module`` and prints it."""
         if not self.options.verify_each:
-            verify_module(module)
+            verify_input(module)
         guard = make_guard(self.options.guard, self.options.guard_report) if self.passes else None
         watch = instrumentations(self.options, self.print_options, self.timer, self.statistics, guard)
         with guard_report(guard, self.options.guard_report):

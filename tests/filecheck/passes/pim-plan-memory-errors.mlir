@@ -113,7 +113,7 @@ builtin.module attributes {tile.machine = "tiny4"} {
 // -----
 
 // A lane may run where another one stands still, and nowhere else.
-// CHECK: error: core 1: lanes of 'a' and 'b' share step 99; schedule with spat-schedule-peft
+// CHECK: error: core 1: lanes of node 'a' and node 'b' share step 99; schedule with spat-schedule-peft
 builtin.module attributes {tile.machine = "tiny4"} {
   pim.program {
     %ry = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
