@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,13 @@ class LayerMapping:
     windows: int
     """Of one product."""
     row_parts: int
+    column_parts: int | None = None
+    """If not those of the way to compute it."""
+
+    def product(self, products: Sequence[Product]) -> Product:
+        """The way to compute the layer, of all that were demanded."""
+        found = next(one for one in products if one.windows == self.windows)
+        return found if self.column_parts is None else replace(found, column_parts=self.column_parts)
 
 
 @dataclass
