@@ -69,7 +69,7 @@ def _check_rows(main: FuncOp) -> None:
             name,
             f"it has {most} rows (images times their height), all layers together {total}; "
             f"at most {MOST_ROWS} can be scheduled",
-            "make the image less high or the batch smaller",
+            "make the image less high or the samples fewer",
         )
     for rows, name, value in found:
         if (windows := rows * math.prod(shape_of(value)[3:])) > MOST_WINDOWS:

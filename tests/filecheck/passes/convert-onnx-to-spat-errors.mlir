@@ -68,7 +68,7 @@ func.func @main(%x: tensor<1x2xf32>) -> (tensor<1x2xf32>, tensor<1x2xf32>) {
 
 // -----
 
-// CHECK: error: node 'high': it has 2000000 rows (images times their height), all layers together 2000007; at most 1000000 can be scheduled; make the image less high or the batch smaller
+// CHECK: error: node 'high': it has 2000000 rows (images times their height), all layers together 2000007; at most 1000000 can be scheduled; make the image less high or the samples fewer
 func.func @main(%x: tensor<1x1x7x64xf32>) -> tensor<1x3x2000000x64xf32> {
   %w = onnx.Constant #tile.array<f32[3, 1, 1, 1] splat 0.5>
   %y = onnx.Conv(%x, %w) {strides = array<i64: 1, 1>, pads = array<i64: 1999993, 0, 0, 0>} : (tensor<1x1x7x64xf32>, tensor<3x1x1x1xf32>) -> tensor<1x3x2000000x64xf32> loc("high")
