@@ -114,7 +114,8 @@ def write_archive(path: Path) -> Generator[ArchiveWriter, None, None]:
             with atomic_directory(path) as temporary:
                 yield _DirectoryWriter(temporary)
     except OSError as error:
-        raise TileError(str(path), f"cannot be written: {error.strerror or error}") from None
+        what = f"cannot be written: {(error.strerror or str(error)).lower()}"
+        raise TileError(str(path), what, "name another place") from None
 
 
 class ArchiveReader(ABC):

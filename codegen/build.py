@@ -8,6 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import pim
+from ..dialects.location import place_of
 from ..lowering.sample_axis import samples_of
 from ..lowering.target import Target as CompileTarget
 from ..lowering.target import target_of
@@ -83,12 +84,20 @@ def _array_groups(program: pim.ProgramOp, target: CompileTarget) -> tuple[tuple[
                 continue
             source = matrices[issue.matrix].owner
             assert isinstance(source, pim.MatrixOp)
-            assert issue.groups is not None, "convert-spat-to-pim numbers the array groups"
+            if issue.groups is None:
+                raise TileError(place_of(issue), "its array group has no number", "run convert-spat-to-pim")
             first = 0 if issue.matrix_row is None else issue.matrix_row.value.data
             held = source.value.array[first : first + issue.size]
             count = -(-held.shape[1] // target.array_columns)
             for core, group in zip(batch.cores.array.tolist(), issue.groups.array.tolist(), strict=True):
+                if group in arrays[core]:
+                    what = f"array group {group} of core {core} holds two matrices"
+                    raise TileError(place_of(issue), what, "run convert-spat-to-pim, which numbers them")
                 arrays[core][group] = count
                 weights[core][group] = held
+    for core, numbers in enumerate(arrays):
+        if sorted(numbers) != list(range(len(numbers))):
+            what = f"its array groups are {sorted(numbers)[:8]}, not numbered from 0 on"
+            raise TileError(f"core {core}", what, "run convert-spat-to-pim, which numbers them")
     groups = tuple(tuple(core[group] for group in sorted(core)) for core in arrays)
     return groups, WeightTable.from_groups([[core[group] for group in sorted(core)] for core in weights])

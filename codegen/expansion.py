@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ..analysis.window import OUTSIDE
 from ..dialects import pim
-from ..dialects.location import node_name
+from ..dialects.location import node_name, place_of
 from ..dialects.pim import Access, IssueOp
 from ..dialects.spat import WindowAttr
 from ..dialects.tile import ArrayAttr
@@ -335,5 +335,5 @@ class _CoreAddresses:
 
 def _planned(op: Operation, table: ArrayAttr | None) -> I64:
     if table is None:
-        raise TileError(f"node '{node_name(op)}'", f"{op.name} has no address yet", "run pim-plan-memory first")
+        raise TileError(place_of(op), f"{op.name} has no address yet", "run pim-plan-memory first")
     return table.array.astype(np.int64)

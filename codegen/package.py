@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import cast
 
 from ..support.diagnostics import TileError
+from ..support.files import require_folder
 from .archive import ZIP_SUFFIX, ArchiveReader, FileFacts, read_archive, write_archive
 from .columns import Program
 from .json_stream import write_program_json
@@ -64,7 +65,7 @@ def write_package(package: Package, path: Path) -> str:
     """
     faults = package_faults(package.program, package.weights, package.memory, package.inputs, package.outputs)
     assert not faults, f"the compiler made a bad package: {faults[0]}"
-    _check_replaceable(path)
+    require_replaceable(path)
     layouts = (*package.inputs, *package.outputs)
     with write_archive(path) as archive:
         with archive.create(PROGRAM_JSON) as file:
@@ -149,8 +150,12 @@ def _complete(package: Package) -> WeightTable:
     return WeightTable(package.weights.matrices, of_group)
 
 
-def _check_replaceable(path: Path) -> None:
-    """A TileError if something at ``path`` would be lost that no package holds."""
+def require_replaceable(path: Path) -> None:
+    """A TileError if no package can be written to ``path``, or if something there would be lost that no package holds.
+
+    To be asked before a program is compiled, too: that is the time to say so.
+    """
+    require_folder(path.parent if path.suffix == ZIP_SUFFIX or path.exists() else path)
     if not path.exists():
         return
     if path.suffix == ZIP_SUFFIX:

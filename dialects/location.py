@@ -34,6 +34,25 @@ def node_name(op: Operation) -> str:
     return "+".join(_names(op.location))
 
 
+def file_location(op: Operation) -> FileLineColLoc | None:
+    """Where in a file ``op`` was read from; None if it was not."""
+    return _in_file(op.location)
+
+
+def known_place(op: Operation) -> str:
+    """Where ``op`` comes from: `node 'conv1'`, `model.mlir:3:5`; empty if it does not say."""
+    if name := node_name(op):
+        return f"node '{name}'"
+    if (location := file_location(op)) is not None:
+        return f"{location.filename.data}:{location.line.data}:{location.column.data}"
+    return ""
+
+
+def place_of(op: Operation) -> str:
+    """What an error calls the place of ``op``: where it comes from, or at least what it is."""
+    return known_place(op) or f"op '{op.name}'"
+
+
 def copy_location(source: Operation, target: OperationT) -> OperationT:
     """Gives ``target`` the location of ``source``; returns ``target``."""
     target.location = source.location
@@ -78,6 +97,20 @@ def _names(location: Attribute) -> tuple[str, ...]:
             return _names(location.callee)
         case _:
             return ()
+
+
+def _in_file(location: Attribute) -> FileLineColLoc | None:
+    match location:
+        case FileLineColLoc():
+            return location
+        case NameLoc():
+            return _in_file(location.location)
+        case CallSiteLoc():
+            return _in_file(location.caller)
+        case FusedLoc(locations=parts):
+            return next((found for part in _elements(parts) if (found := _in_file(part)) is not None), None)
+        case _:
+            return None
 
 
 def _elements(attribute: Attribute) -> tuple[Attribute, ...]:

@@ -5,6 +5,7 @@ With them, verifiers and passes may take shapes apart without looking first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,11 @@ from xdsl.dialects.builtin import MemRefType, TensorType, f32
 from xdsl.ir import Attribute
 from xdsl.irdl import AttrConstraint, IntConstraint, VerificationContext
 from xdsl.utils.exceptions import VerifyException
+
+MOST_ROWS = 1 << 24
+"""Lanes have tables with a number for each."""
+
+MOST_ELEMENTS = 1 << 36
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,10 @@ class F32Shape(AttrConstraint[Attribute]):
             kinds = " or ".join(name for name, given in (("tensor", self.tensors), ("buffer", self.buffers)) if given)
             ranks = " or ".join(map(str, self.ranks))
             raise VerifyException(f"a {kinds} of f32 with a static shape of rank {ranks} expected, not {attr}")
+        if isinstance(attr, TensorType | MemRefType) and _is_too_large(*attr.get_shape()):
+            raise VerifyException(
+                f"{attr} is too large: {MOST_ROWS} rows and {MOST_ELEMENTS} elements at most expected"
+            )
 
     def _accepts(self, attr: Attribute) -> bool:
         match attr:
@@ -42,6 +52,10 @@ class F32Shape(AttrConstraint[Attribute]):
 
     def mapping_type_vars(self, type_var_mapping: Mapping[TypeVar, AttrConstraint | IntConstraint]) -> F32Shape:
         return self
+
+
+def _is_too_large(rows: int, *others: int) -> bool:
+    return rows > MOST_ROWS or rows * math.prod(others) > MOST_ELEMENTS
 
 
 TILE = F32Shape((2,))

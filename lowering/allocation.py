@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..analysis.latency_allocation import InfeasibleError, Layer, Option, allocate_for_latency
+from ..analysis.latency_allocation import Choice, InfeasibleError, Layer, Option, allocate_for_latency, fits
 from ..analysis.machine import Machine, Precision
 from ..codegen.isa import Op
 from ..support.diagnostics import TileError
@@ -25,22 +25,74 @@ def allocate_layers(
     if not demands:
         return []
     if not replicate:
-        return [LayerMapping(1, 1, minimum_row_parts(demand.products[0])) for demand in demands]
+        return _fewest(demands, machine)
+    try:
+        return _allocate(demands, machine, precision, samples)
+    except InfeasibleError as error:
+        try:
+            # Column parts are as narrow as is quick; wider ones may fill cores that narrow ones leave partly empty.
+            return _allocate([_widened(demand) for demand in demands], machine, precision, samples)
+        except InfeasibleError:
+            raise TileError(
+                f"machine '{machine.name}'", str(error), "use a machine with more cores or more arrays per core"
+            ) from error
+
+
+def _allocate(
+    demands: Sequence[LayerDemand], machine: Machine, precision: Precision, samples: int
+) -> list[LayerMapping]:
     ways = [_ways(demand.products, machine, precision) for demand in demands]
     layers = [
         Layer(demand.name, demand.rows, tuple(way.option for way in mine))
         for demand, mine in zip(demands, ways, strict=True)
     ]
-    try:
-        choices = allocate_for_latency(layers, machine.core_count, machine.arrays_per_core, samples)
-    except InfeasibleError as error:
-        raise TileError(
-            f"machine '{machine.name}'", str(error), "use a machine with more cores or more arrays per core"
-        ) from error
+    choices = allocate_for_latency(layers, machine.core_count, machine.arrays_per_core, samples)
     return [
-        LayerMapping(choice.replicas, mine[choice.option].product.windows, mine[choice.option].row_parts)
-        for choice, mine in zip(choices, ways, strict=True)
+        _mapping(demand, choice.replicas, mine[choice.option])
+        for demand, choice, mine in zip(demands, choices, ways, strict=True)
     ]
+
+
+def _mapping(demand: LayerDemand, replicas: int, way: _Way) -> LayerMapping:
+    product = way.product
+    usual = next(one for one in demand.products if one.windows == product.windows)
+    columns = None if product.column_parts == usual.column_parts else product.column_parts
+    return LayerMapping(replicas, product.windows, way.row_parts, columns)
+
+
+def _widened(demand: LayerDemand) -> LayerDemand:
+    """With products in fewer column parts as well, down to those whose slices only just fit a core."""
+    found: list[Product] = []
+    for product in demand.products:
+        tiles = -(-product.windows * product.outputs // product.array_columns)
+        least = -(-tiles // product.machine.arrays_per_core)
+        found += [product, *(replace(product, column_parts=parts) for parts in range(least, product.column_parts))]
+    return replace(demand, products=tuple(found))
+
+
+def _fewest(demands: Sequence[LayerDemand], machine: Machine) -> list[LayerMapping]:
+    """One replica of each layer in the fewest parts."""
+    usual = [LayerMapping(1, 1, minimum_row_parts(demand.products[0])) for demand in demands]
+    if _fit(demands, usual, machine):
+        return usual
+    wide: list[LayerMapping] = []
+    for demand in demands:
+        product = min(_widened(demand).products, key=lambda one: (one.windows, one.column_parts))
+        wide.append(LayerMapping(1, 1, minimum_row_parts(product), product.column_parts))
+    return wide if _fit(demands, wide, machine) else usual
+
+
+def _fit(demands: Sequence[LayerDemand], mappings: Sequence[LayerMapping], machine: Machine) -> bool:
+    """Whether the parts of all layers can be packed into cores."""
+    layers: list[Layer] = []
+    for demand, mapping in zip(demands, mappings, strict=True):
+        product = mapping.product(demand.products)
+        arrays = -(-product.slice_count // mapping.row_parts) * product.group_arrays
+        parts = mapping.row_parts * product.column_parts
+        layers.append(Layer(demand.name, demand.rows, (Option(parts, arrays, 0, 0, 0),)))
+    choices = [Choice(1, 0)] * len(layers)
+    within = all(layer.options[0].part_arrays <= machine.arrays_per_core for layer in layers)
+    return within and fits(layers, choices, machine.core_count, machine.arrays_per_core)
 
 
 @dataclass(frozen=True)

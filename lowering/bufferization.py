@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..dialects import pim
-from ..dialects.location import copy_location, node_name
+from ..dialects.location import copy_location, node_name, place_of
 from ..dialects.pim import Access, IssueOp, access_attr, access_list, shape_of
 from ..dialects.spat import WindowAttr
 from ..support.diagnostics import TileError
@@ -72,7 +72,7 @@ def _bufferize_program(program: pim.ProgramOp, target: Target) -> int:
 def _check_form(ops: Sequence[Operation]) -> None:
     """Raises a TileError for what is on buffers already, and for what reads an input where it stands."""
     for op in ops:
-        where = f"node '{node_name(op) or op.name}'"
+        where = place_of(op)
         if isinstance(op, pim.RowsOp | pim.ConstantRowsOp) or (isinstance(op, pim.CoreBatchOp) and op.outs):
             raise TileError(where, "it is on buffers already", "run pim-bufferize once")
         read = op.inputs if isinstance(op, pim.CoreBatchOp) else [op.source] if isinstance(op, pim.TransferOp) else []
@@ -266,7 +266,7 @@ class _BodyBufferization:
         if shape_of(matrix)[1] % self._target.array_columns:
             if not isinstance(dest.owner, pim.EmptyOp) or op.dest_access.data.step < 0:
                 raise TileError(
-                    f"node '{node_name(op) or node_name(self._op)}'",
+                    place_of(op) if node_name(op) else place_of(self._op),
                     "a matrix product writes whole arrays, over what its destination holds",
                     "let it write to an empty tensor, column after column",
                 )

@@ -19,17 +19,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from ..analysis.liveness import Buffers, CapacityError, MemoryPlan, plan_cores, plan_memory, validate_plan
-from ..analysis.window import OUTSIDE
 from ..dialects import pim
 from ..dialects.location import node_name
 from ..dialects.tile import ArrayAttr
 from ..support.diagnostics import TileError
-from .event_order import PROLOGUE, Phase, event_key
-from .frame_sharing import Frame, interrupting, share_places
-from .instruction_chains import chains_of
+from .event_order import PROLOGUE, Phase
+from .frame_sharing import Frame, share_places
+from .memory_requests import (
+    check_lanes,
+    constant_lives,
+    interrupting_batches,
+    lifetimes,
+    lives_of_lanes,
+    rows_of_zeros,
+    slot_elements,
+)
 from .row_instances import Instances, Lanes, row_instances
 from .row_slots import SlotPlan, plan_slots
 from .target import Target, target_of
@@ -115,7 +122,7 @@ class _Planner:
             for name in ("core", "first", "last")
         )
         passing = np.concatenate([np.zeros(0, np.bool_), *(one.passing for one in instances)])
-        sizes = np.array([_slot_elements(op) * self._bytes for op in ops], np.int64)
+        sizes = np.array([slot_elements(op) * self._bytes for op in ops], np.int64)
         slots = plan_slots(owner, core, first, last, passing, sizes)
         # The fill of the columns beside the rows of a ring comes right before the first row.
         filled = np.array([any(op.pads) for op in ops], np.bool_)[slots.tensor] & ~slots.shared
@@ -129,28 +136,14 @@ class _Planner:
 
     def _request_constant(self, rows: pim.ConstantRowsOp) -> None:
         size = int(np.prod(pim.shape_of(rows.result))) * self._bytes
-        lives: dict[int, tuple[int, int]] = {}
-        for use in rows.result.uses:
-            if isinstance(batch := use.operation, pim.CoreBatchOp):
-                fetched = _fetched(batch, rows.result)
-                for core, first, last in _lives_of_lanes(batch, Phase.FILL):
-                    begin = fetched.get(core, first)
-                    if begin > first:
-                        raise TileError(
-                            f"node '{node_name(batch)}'",
-                            f"core {core} loads a constant at step {begin // len(Phase)}, and its first lane there is "
-                            f"at step {first // len(Phase)}",
-                            "load it at this step or before",
-                        )
-                    earlier = lives.get(core, (begin, last))
-                    lives[core] = min(begin, earlier[0]), max(last, earlier[1])
+        lives = constant_lives(rows)
         for core in sorted(lives):
             self._want(core, rows, size, *lives[core])
 
     def _plan_frame(self, batch: pim.CoreBatchOp) -> None:
         allocs = [op for op in batch.block.ops if isinstance(op, pim.AllocOp)]
         if allocs:
-            first, last = _lifetimes(batch, allocs)
+            first, last = lifetimes(batch, allocs)
             sizes = [(int(np.prod(pim.shape_of(op.result))) + op.slack.value.data) * self._bytes for op in allocs]
             key = (*sizes, *first, *last)
             if key not in self._frame_plans:
@@ -161,16 +154,9 @@ class _Planner:
         batches = list(self._frames)
         wanted: dict[int, list[Frame]] = {}
         for index, batch in enumerate(batches):
-            for core, first, last in _lives_of_lanes(batch, Phase.COMPUTE):
+            for core, first, last in lives_of_lanes(batch, Phase.COMPUTE):
                 wanted.setdefault(core, []).append(Frame(first, last, self._frames[batch][1].peak, index))
-        interrupted = _interrupting(batches)
-        for core, pairs in sorted(interrupted.items()):
-            if same := sorted(outer for outer, inner in pairs if outer == inner):
-                raise TileError(
-                    f"core {core}",
-                    f"a lane of '{node_name(batches[same[0]])}' interrupts another one, and both work in one place",
-                    "schedule with spat-schedule-peft",
-                )
+        interrupted = interrupting_batches(batches)
         for core in sorted(wanted):
             for frames in share_places(wanted[core], interrupted.get(core, ())):
                 owners = tuple(batches[frame.batch] for frame in frames)
@@ -179,24 +165,8 @@ class _Planner:
 
     def _request_zeros(self) -> None:
         """One row of zeros on every core with a window that reaches beyond its image, as long as the longest needs."""
-        size: dict[int, int] = {}
-        last: dict[int, int] = {}
-        for batch in self._program.body.block.ops:
-            if not isinstance(batch, pim.CoreBatchOp):
-                continue
-            for index, argument in enumerate(batch.input_arguments):
-                outside = (batch.input_rows(index) == OUTSIDE).any(axis=1)
-                if not outside.any():
-                    continue
-                keys = event_key(batch.last_steps, Phase.COMPUTE)
-                row_bytes = int(np.prod(pim.shape_of(argument)[1:])) * self._bytes
-                cores = batch.lane_cores
-                for core in np.unique(cores[outside]).tolist():
-                    mine = keys[outside & (cores == core)]
-                    size[core] = max(size.get(core, 0), row_bytes)
-                    last[core] = max(last.get(core, PROLOGUE), int(mine.max()))
-        for core in sorted(size):
-            self._want(core, self._program, size[core], PROLOGUE, last[core])
+        for core, (size, last) in sorted(rows_of_zeros(self._program, self._bytes).items()):
+            self._want(core, self._program, size, PROLOGUE, last)
 
     def _want(self, core: int, owner: Operation, size: int, first: int, last: int) -> None:
         self._requests[core].append(_Request((owner,), size, first, last))
@@ -227,7 +197,8 @@ class _Planner:
         core = error.core or 0
         holders: dict[str, int] = {}
         for index, size in error.holders:
-            name = node_name(self._requests[core][index].owners[0]).partition("+")[0] or "rows of zeros"
+            owner = self._requests[core][index].owners[0]
+            name = "rows of zeros" if owner is self._program else node_name(owner).partition("+")[0] or owner.name
             holders[name] = holders.get(name, 0) + size
         largest = sorted(holders.items(), key=lambda item: (-item[1], item[0]))[:4]
         return TileError(
@@ -278,58 +249,6 @@ class _Planner:
             op.properties["rings"] = ArrayAttr.get(rings[(slots.tensor == number) & ~slots.shared])
 
 
-def _slot_elements(rows: pim.RowsOp) -> int:
-    """Elements that a row takes, with the columns of zeros beside it and what may be overwritten behind it."""
-    _, columns, channels = pim.shape_of(rows.result)
-    return (sum(rows.pads) + columns) * channels + rows.slack.value.data
-
-
-def check_lanes(program: pim.ProgramOp) -> None:
-    """Raises a TileError if two lanes on one core run at the same step: they would mix their instructions."""
-    batches = [op for op in program.body.block.ops if isinstance(op, pim.CoreBatchOp)]
-    if not batches:
-        return
-    core, first, last, owner = np.concatenate([_runs(batch, index) for index, batch in enumerate(batches)], axis=1)
-    order = np.lexsort((first, core))
-    core, first, last, owner = core[order], first[order], last[order], owner[order]
-    mixed = np.flatnonzero((core[1:] == core[:-1]) & (first[1:] <= last[:-1]))
-    if mixed.size:
-        at = int(mixed[0])
-        names = " and ".join(f"'{node_name(batches[int(owner[one])])}'" for one in (at, at + 1))
-        raise TileError(
-            f"core {core[at]}", f"lanes of {names} share step {first[at + 1]}", "schedule with spat-schedule-peft"
-        )
-
-
-def _runs(batch: pim.CoreBatchOp, owner: int) -> Ints:
-    """[4, n] core, first and last step of everything that lanes run without an interruption, and ``owner``.
-
-    What a lane has done when it goes on says for how long it has run before.
-    """
-    every, zeros = np.arange(batch.lane_count), np.zeros(batch.lane_count, np.int64)
-    lines = np.stack((every, zeros, zeros), axis=1)
-    if batch.lane_resumes is not None:
-        lines = np.concatenate((lines, batch.lane_resumes))
-        lines = lines[np.lexsort((lines[:, 2], lines[:, 1], lines[:, 0]))]
-    lane, done, offset = lines.T
-    is_last = np.append(lane[1:] != lane[:-1], True)
-    length: Ints = np.append(done[1:], 0) - done
-    length[is_last] = (batch.lane_spans[lane] - offset)[is_last]
-    first = batch.steps.array.astype(np.int64)[lane] + offset
-    runs = np.stack((batch.lane_cores[lane], first, first + length - 1, np.full(len(lane), owner)))
-    return runs[:, length > 0]
-
-
-def _interrupting(batches: Sequence[pim.CoreBatchOp]) -> dict[int, set[tuple[int, int]]]:
-    """By core, pairs of batches, by number, of which a lane of the second interrupts one of the first."""
-    if not batches:
-        return {}
-    core = np.concatenate([batch.lane_cores for batch in batches])
-    first = np.concatenate([batch.steps.array.astype(np.int64) for batch in batches])
-    last = np.concatenate([batch.last_steps for batch in batches])
-    return interrupting(core, first, last, np.repeat(np.arange(len(batches)), [batch.lane_count for batch in batches]))
-
-
 def _cores_of(op: Operation) -> Ints:
     """The cores that an op names."""
     match op:
@@ -341,45 +260,6 @@ def _cores_of(op: Operation) -> Ints:
             return op.messages.array[:, 1:3]
         case _:
             return np.zeros(0, np.int64)
-
-
-def _fetched(batch: pim.CoreBatchOp, constant: SSAValue) -> dict[int, int]:
-    """By core, the key at which it loads the constant, as far as that is planned."""
-    if batch.fetches is None:
-        return {}
-    number, core, step = batch.fetches.array.astype(np.int64).T
-    loaded = batch.loaded_constants
-    if int(number.max(initial=-1)) >= len(loaded):
-        raise TileError(
-            f"node '{node_name(batch)}'",
-            f"constant {int(number.max())} is to be loaded, and there are {len(loaded)}",
-            "number them from 0",
-        )
-    mine = np.isin(number, [index for index, value in enumerate(loaded) if value is constant])
-    order = np.argsort(-step[mine], kind="stable")  # what has several numbers is loaded at the first of the steps
-    return dict(zip(core[mine][order].tolist(), event_key(step[mine], Phase.FILL)[order].tolist(), strict=True))
-
-
-def _lives_of_lanes(batch: pim.CoreBatchOp, begin: Phase) -> list[tuple[int, int, int]]:
-    """Each core of a batch, the key of phase ``begin`` of its first lane there, and the last key of the last one."""
-    first, last = event_key(batch.steps.array, begin), event_key(batch.last_steps, Phase.COMPUTE)
-    cores = batch.lane_cores
-    return [
-        (core, int(first[cores == core].min()), int(last[cores == core].max())) for core in np.unique(cores).tolist()
-    ]
-
-
-def _lifetimes(batch: pim.CoreBatchOp, allocs: Sequence[pim.AllocOp]) -> tuple[list[int], list[int]]:
-    """First and last instruction of the body that touches each tile; a chain counts as one instruction."""
-    position: dict[Operation, int] = {op: index for index, chain in enumerate(chains_of(batch.block)) for op in chain}
-    first: list[int] = []
-    last: list[int] = []
-    for alloc in allocs:
-        value: SSAValue = alloc.result
-        users = [position[use.operation] for use in value.uses]
-        first.append(min(users, default=0))
-        last.append(max(users, default=0))
-    return first, last
 
 
 def _spans(sorted_values: Ints) -> list[tuple[int, slice]]:

@@ -21,6 +21,7 @@ from .constant_folding import fold
 from .onnx_model import DTYPES, OnnxModel, check_size, node_label
 from .onnx_node import Node, Unsupported, schema_problems
 from .onnx_operators import RULES
+from .onnx_outputs import declaration_problems
 
 NAME = "onnx.name"
 
@@ -33,7 +34,7 @@ def build_module(model: OnnxModel, dims: Mapping[str, int]) -> ModuleOp:
     errors = [error for node in model.nodes for error in _unsupported(model, node)]
     if errors:
         raise TileErrors(errors)
-    return _Builder(model).build(input_types(model, dims))
+    return _Builder(model).build(input_types(model, dims), dims)
 
 
 def _unsupported(model: OnnxModel, node: NodeProto) -> list[TileError]:
@@ -66,6 +67,9 @@ def input_types(model: OnnxModel, dims: Mapping[str, int]) -> dict[str, TensorTy
     symbols: dict[str, str] = {}
     for value in model.graph.input:
         if value.name in model.constants:
+            continue
+        if value.name in types:
+            errors.append(TileError(model.where, f"input {value.name!r} is listed twice", "list each input once"))
             continue
         try:
             if (type := _input_type(model.where, value, dims, symbols)) is not None:
@@ -136,7 +140,7 @@ class _Builder:
         """Values that follow from a node with an error: no further errors about them."""
         self.errors: list[TileError] = []
 
-    def build(self, inputs: Mapping[str, TensorType[Attribute]]) -> ModuleOp:
+    def build(self, inputs: Mapping[str, TensorType[Attribute]], dims: Mapping[str, int]) -> ModuleOp:
         for name, type in inputs.items():
             argument = self.block.insert_arg(type, len(self.block.args))
             self.values[name] = _hinted(argument, name)
@@ -152,9 +156,18 @@ class _Builder:
             except TileError as error:
                 self.errors.append(error)
             self.unknown.update(proto.output)
+        if not self.errors:
+            self._check_outputs(dims)
         if self.errors:
             raise TileErrors(self.errors)
         return self._module(inputs)
+
+    def _check_outputs(self, dims: Mapping[str, int]) -> None:
+        """Refuses outputs that are not what the model says that they are, as far as it says something."""
+        for value in self.model.graph.output:
+            for problem in declaration_problems(value, tensor_type(self._value(value.name)), dims):
+                what = f"output {value.name!r} is declared {problem}"
+                self.errors.append(TileError(self.model.where, what, "export the model again"))
 
     def _add(self, proto: NodeProto, used: set[str]) -> None:
         node = Node(proto, _where(self.model, proto), self.model.opset, self.constants)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..analysis.window import OUTSIDE
 from ..dialects import pim
-from ..dialects.location import node_name
+from ..dialects.location import place_of
 from ..support.diagnostics import TileError
 from .event_order import Phase, event_key
 
@@ -52,6 +52,7 @@ def row_instances(rows: pim.RowsOp, lanes_of: dict[pim.CoreBatchOp, Lanes]) -> I
     read: list[Ints] = []
     begun: list[Ints] = []
     computed: list[Ints] = []
+    done: list[Ints] = []
     for use in rows.result.uses:
         match use.operation:
             case pim.CoreBatchOp() as batch:
@@ -67,6 +68,7 @@ def row_instances(rows: pim.RowsOp, lanes_of: dict[pim.CoreBatchOp, Lanes]) -> I
                 else:
                     every = np.arange(len(lanes.cores))
                     computed.append(_events(every, lanes.cores, lanes.steps, Phase.COMPUTE))
+                    done.append(event_key(lanes.last_steps, Phase.COMPUTE))
                     read.append(_events(every, lanes.cores, lanes.last_steps, Phase.STORE))
             case pim.LoadOp() as load:
                 table = load.rows.array
@@ -79,7 +81,11 @@ def row_instances(rows: pim.RowsOp, lanes_of: dict[pim.CoreBatchOp, Lanes]) -> I
                 pass  # the lane that computes the row stores it
             case op:
                 raise AssertionError(f"{op.name} uses rows")
-    found = _merge(rows, _joined([*brought, *computed]), _joined(read), _joined(begun))
+    if len(done) > 1:
+        raise TileError(place_of(rows), f"{len(done)} batches compute its rows", "give each batch rows of its own")
+    made = _joined([*brought, *computed])
+    complete = np.concatenate((made[: len(made) - sum(map(len, done)), 2], *done))
+    found = _merge(rows, made, complete, _joined(read), _joined(begun))
     height = pim.shape_of(rows.result)[0]
     place, lanes_read, made = (
         core * height + row for row, core in ((found.row, found.core), _joined(begun).T[:2], _joined(computed).T[:2])
@@ -96,27 +102,30 @@ def producer_of(rows: pim.RowsOp) -> pim.CoreBatchOp | None:
     return None
 
 
-def _merge(rows: pim.RowsOp, brought: Ints, read: Ints, begun: Ints) -> Instances:
-    """``read`` are the last moments of reads, ``begun`` the first ones of those that take several steps."""
+def _merge(rows: pim.RowsOp, brought: Ints, complete: Ints, read: Ints, begun: Ints) -> Instances:
+    """``complete`` are the moments from which on a row that is ``brought`` can be read.
+
+    ``read`` are the last moments of reads, ``begun`` the first ones of those that take several steps.
+    """
     height = pim.shape_of(rows.result)[0]
-    place, first = _extreme(brought, height, largest=False)
-    reader, last_read = _extreme(read, height, largest=True)
+    place, first, which = _extreme(brought, height, largest=False)
+    reader, last_read, _ = _extreme(read, height, largest=True)
     position = np.searchsorted(place, reader)
     known = position < len(place)
     known[known] = place[position[known]] == reader[known]
     if not known.all():
         core, row = divmod(int(reader[~known][0]), height)
         raise TileError(
-            f"node '{node_name(rows) or rows.name}'",
+            place_of(rows),
             f"core {core} reads row {row}, which it never gets",
             "mend the transfers",
         )
-    starter, first_read = _extreme(np.concatenate((read, begun)), height, largest=False)
-    early = first_read < first[position]
+    starter, first_read, _ = _extreme(np.concatenate((read, begun)), height, largest=False)
+    early = first_read < complete[which][position]
     if early.any():
         core, row = divmod(int(starter[early][0]), height)
         raise TileError(
-            f"node '{node_name(rows) or rows.name}'",
+            place_of(rows),
             f"core {core} reads row {row} before it gets it",
             "mend the schedule",
         )
@@ -128,8 +137,8 @@ def _merge(rows: pim.RowsOp, brought: Ints, read: Ints, begun: Ints) -> Instance
     return Instances(core[order], row[order], first[order], last[order], nothing)
 
 
-def _extreme(events: Ints, height: int, largest: bool) -> tuple[Ints, Ints]:
-    """For each (core, row) with an event, as core * height + row ascending: the first or the last key."""
+def _extreme(events: Ints, height: int, largest: bool) -> tuple[Ints, Ints, Ints]:
+    """For each (core, row) with an event, as core * height + row ascending: the first or last key, and which has it."""
     place = events[:, 1] * height + events[:, 0]
     order = np.lexsort((events[:, 2], place))
     place, key = place[order], events[order, 2]
@@ -138,7 +147,7 @@ def _extreme(events: Ints, height: int, largest: bool) -> tuple[Ints, Ints]:
         boundary[:-1] = place[1:] != place[:-1]
     else:
         boundary[1:] = place[1:] != place[:-1]
-    return place[boundary], key[boundary]
+    return place[boundary], key[boundary], order[boundary]
 
 
 def _events(row: Ints, core: Ints, step: Ints, phase: Phase) -> Ints:

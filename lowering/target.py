@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 
 from ..analysis.machine import Machine, Precision
-from ..dialects.location import node_name
+from ..dialects.location import place_of
+from ..dialects.tile import ArrayAttr
 from ..support.diagnostics import TileError
 
 
@@ -45,10 +46,40 @@ class Target:
         """Raises a TileError if the op uses a core that the machine does not have."""
         if cores.size and cores.max() >= self.machine.core_count:
             raise TileError(
-                f"node '{node_name(op) or op.name}'",
+                place_of(op),
                 f"it is on core {cores.max()} of a machine with {self.machine.core_count}",
                 "schedule for this machine",
             )
+
+
+def require_known_cores(module: ModuleOp) -> None:
+    """Raises a TileError if an op names a core that the module's machine, if it names one, does not have.
+
+    A verifier of an op cannot know. Everything else takes it for granted, tables by core above all.
+    """
+    if "tile.machine" not in module.attributes:
+        return
+    target = target_of(module)
+    for op in module.walk():
+        columns = _CORE_COLUMNS.get(type(op).name)
+        for name, first, stop in columns or ():
+            table = op.properties.get(name)
+            if isinstance(table, ArrayAttr) and table.has_data:
+                target.require_cores(op, table.array if stop == 0 else table.array[:, first:stop])
+
+
+_SCHEDULE = (("cores", 0, 0), ("sends", 1, 2), ("fetches", 1, 2))
+
+_CORE_COLUMNS: dict[str, tuple[tuple[str, int, int], ...]] = {
+    "spat.compute_batch": _SCHEDULE,
+    "spat.scheduled_compute_batch": _SCHEDULE,
+    "spat.deferred_communication": (("needs", 1, 2),),
+    "spat.channel_send": (("messages", 1, 3),),
+    "pim.core_batch": _SCHEDULE,
+    "pim.load": (("rows", 1, 2),),
+    "pim.transfer": (("messages", 1, 3),),
+}
+"""By the name of an op, the attributes that name cores, and the columns of them that do; 0 to 0 is all of it."""
 
 
 LARGEST_WIDTH_BITS = 32

@@ -15,7 +15,7 @@ from .instrumentation import PassInstrumentation, PassRun
 from .op_error import concise_diagnostics
 from .pass_bug import PassBug
 from .verified_ops import VerifiedOps
-from .verifier import verify_module
+from .verifier import verify_input, verify_module
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Verifier(PassInstrumentation):
 
     def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
         self._verified = VerifiedOps()
-        verify_module(module, self._verified)
+        verify_input(module, self._verified)
 
     def after_pass(self, run: PassRun) -> None:
         try:

@@ -6,11 +6,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc, UnregisteredOp
-from xdsl.ir import Attribute, IRNode, Operation
+from xdsl.dialects.builtin import UnregisteredOp
+from xdsl.ir import IRNode, Operation
 from xdsl.utils.diagnostic import Diagnostic
 
-from ..dialects.location import node_name
+from ..dialects.location import file_location, known_place
 from ..support.diagnostics import TileError
 
 
@@ -31,17 +31,15 @@ def location_text(op: Operation) -> str:
     """Where ``op``, or else the nearest op around it, comes from: `model.mlir:3:5`, `node 'conv1'`."""
     current: Operation | None = op
     while current is not None:
-        if name := node_name(current):
-            return f"node '{name}'"
-        if (location := _file_location(current.location)) is not None:
-            return f"{location.filename.data}:{location.line.data}:{location.column.data}"
+        if place := known_place(current):
+            return place
         current = current.parent_op()
     return "unknown location"
 
 
 def source_line(op: Operation) -> int | None:
     """The line of ``op`` in the file that it was parsed from."""
-    location = _file_location(op.location)
+    location = file_location(op)
     return None if location is None else location.line.data
 
 
@@ -64,18 +62,3 @@ def concise_diagnostics() -> Generator[None]:
         yield
     finally:
         Diagnostic.raise_exception = original
-
-
-def _file_location(location: Attribute) -> FileLineColLoc | None:
-    match location:
-        case FileLineColLoc():
-            return location
-        case NameLoc():
-            return _file_location(location.location)
-        case CallSiteLoc():
-            return _file_location(location.caller)
-        case FusedLoc():
-            parts = getattr(location.locations, "data", ())
-            return next((found for part in parts if (found := _file_location(part)) is not None), None)
-        case _:
-            return None

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..analysis.contract import Contract, changes_meaning, no_longer_known, of
-from ..dialects.location import copy_location, node_name
+from ..dialects.location import copy_location, place_of
 from ..dialects.spat import ComputeBatchOp, ScheduledComputeBatchOp
 from ..support.diagnostics import TileError
 
@@ -34,9 +34,7 @@ class SpatMaterializeSchedulePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for batch in [inner for inner in op.walk() if isinstance(inner, ComputeBatchOp)]:
             if not batch.is_scheduled:
-                raise TileError(
-                    f"node '{node_name(batch)}'", "a batch has no cores and steps", "run spat-schedule-peft first"
-                )
+                raise TileError(place_of(batch), "a batch has no cores and steps", "run spat-schedule-peft first")
             scheduled = ScheduledComputeBatchOp.create(
                 operands=list(batch.operands),
                 result_types=list(batch.result_types),

@@ -14,7 +14,7 @@ from ..analysis.contract import Contract, changes_meaning
 from ..analysis.message_order import check_rendezvous, lists_from_order
 from ..analysis.message_times import message_steps, row_reads
 from ..analysis.yardsticks import before_with_room
-from ..dialects.location import copy_location, node_name
+from ..dialects.location import copy_location, place_of
 from ..dialects.spat import (
     ChannelReceiveOp,
     ChannelSendOp,
@@ -76,7 +76,7 @@ def _realize(deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchO
     if late.size:
         at = int(late[0])
         raise TileError(
-            f"node '{node_name(producer)}'",
+            place_of(producer),
             f"core {reads.core[at]} reads row {reads.row[at]} at step {reads.first[at]}, "
             f"and it is computed at step {ready[at]}",
             "schedule with spat-schedule-peft",

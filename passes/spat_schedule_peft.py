@@ -21,7 +21,7 @@ from ..analysis.yardsticks import (
     replicas_on_cores,
     with_room,
 )
-from ..dialects.location import node_name
+from ..dialects.location import node_name, place_of
 from ..dialects.spat import ComputeBatchOp
 from ..dialects.tile import ArrayAttr
 from ..lowering.lane_cost import BatchCosts, batch_arrays
@@ -31,6 +31,12 @@ from ..lowering.sample_axis import samples_of
 from ..lowering.target import Target, target_of
 from ..support.diagnostics import TileError
 from .statistics import record_statistic
+
+MOST_INSTRUCTIONS = 10_000_000
+"""That lanes issue, without messages and loads."""
+
+COMPILER_BYTES = 700
+"""That the compiler takes for each of them, as measured on several samples of ShuffleNet."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,7 @@ class SpatSchedulePeftPass(ModulePass):
         if not batches:
             return
         costs = BatchCosts(target)
+        _require_manageable(batches, costs)
         spread_vector_batches(batches, costs, samples)
         try:
             placed = schedule_replicas(batches, costs, samples, self.lead)
@@ -127,6 +134,21 @@ class SpatSchedulePeftPass(ModulePass):
             batch.properties["sends"] = ArrayAttr.get(timeline.messages[index])
             if len(timeline.fetches[index]):
                 batch.properties["fetches"] = ArrayAttr.get(timeline.fetches[index])
+
+
+def _require_manageable(batches: list[ComputeBatchOp], costs: BatchCosts) -> None:
+    """Refuses a program that would take the compiler hours, or more memory than computers have, before it begins."""
+    sizes = [(batch.lane_count * len(costs.of(batch).begins), batch) for batch in batches]
+    total = sum(size for size, _ in sizes)
+    if total > MOST_INSTRUCTIONS:
+        most, batch = max(sizes, key=lambda one: one[0])
+        lanes = sum(one.lane_count for one in batches)
+        raise TileError(
+            place_of(batch),
+            f"it takes {most} instructions, the whole program {total} in {lanes} lanes, for which the compiler needs "
+            f"about {-(-total * COMPILER_BYTES >> 30)} GiB of memory; at most {MOST_INSTRUCTIONS} can be made",
+            "compile for fewer samples, or smaller images",
+        )
 
 
 def _too_small(batches: list[ComputeBatchOp], target: Target) -> TileError:

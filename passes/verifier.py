@@ -37,6 +37,15 @@ def verify_module(module: ModuleOp, verified: VerifiedOps | None = None) -> None
         raise TileErrors(errors[:MAX_ERRORS])
 
 
+def verify_input(module: ModuleOp, verified: VerifiedOps | None = None) -> None:
+    """The same for a module that no pass has made: also, it may name only cores that its machine has."""
+    verify_module(module, verified)
+    if "tile.machine" in module.attributes:  # of other dialects nobody loads machines
+        from ..lowering.target import require_known_cores
+
+        require_known_cores(module)
+
+
 class _Walk:
     """One walk over a module, op by op, with those in it first."""
 

@@ -21,6 +21,34 @@ _DESCRIPTORS = re.compile(r"/dev/fd|/proc/\d+/(task/\d+/)?fd")
 _MOST_LINKS = 40
 
 
+def require_file(path: Path) -> None:
+    """Raises now, before there is anything to write, the TileError that `atomic_file` would raise then."""
+    target = _resolved(path)
+    if target.is_dir():
+        raise TileError(str(path), "is a directory", "name a file")
+    if _is_special(target):
+        return
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from None
+    os.close(handle)
+    os.unlink(name)
+
+
+def require_folder(path: Path) -> None:
+    """A TileError if no directory can be made at ``path``, or nothing in the one that stands there."""
+    above = Path(os.path.realpath(path))
+    while not above.exists() and above != above.parent:
+        above = above.parent
+    if not above.is_dir():
+        raise TileError(str(path), f"cannot be made: '{above}' is no directory", "give another name")
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=f".{path.name}.", dir=above))
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
 @contextmanager
 def atomic_file(path: Path) -> Generator[Path]:
     """Yields the path of a temporary file; on success it becomes ``path``, on any exception it is removed.
@@ -113,7 +141,9 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> TileError:
-    return TileError(str(path), f"cannot be written: {(error.strerror or str(error)).lower()}")
+    if not path.parent.exists():
+        return TileError(str(path), f"cannot be written: there is no directory '{path.parent}'", "make it first")
+    return TileError(str(path), f"cannot be written: {(error.strerror or str(error)).lower()}", "name another place")
 
 
 def _umask() -> int:

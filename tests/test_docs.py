@@ -93,6 +93,12 @@ def test_blocks(document: Path, tmp_path: Path) -> None:
             printed = shell(block.command, tmp_path)
         missing = mismatch(block.text, printed)
         assert missing is None, f"{document.name}:{block.line}: not printed:\n{missing}\nprinted:\n{printed}"
+    if document.name != "README.md":
+        return
+    # Who takes the tour stands in a clone.
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+    left = {one.name for one in tmp_path.iterdir()} - {"examples"}
+    assert not {name for name in left if f"/{name}" not in ignored and f"/{name}/" not in ignored}, "not in .gitignore"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

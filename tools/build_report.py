@@ -9,23 +9,20 @@ import json
 import resource
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 
 from ..analysis.proxies import Proxies
 from ..codegen.package import Package
-from ..support.files import atomic_file
 from .report_records import BUILD_FORMAT
 
 
-def write_build_report(
-    path: Path,
+def build_report(
     package: Package,
     digest: str,
     stages: Mapping[str, Proxies],
     wall_seconds: float,
     seconds: Mapping[str, float],
-) -> None:
-    """Writes what `tile-report` reads: ``seconds`` are those of phases and passes, by name.
+) -> str:
+    """The text that `tile-report` reads: ``seconds`` are those of phases and passes, by name.
 
     Wall time is the driver's, without the start of Python; CPU time and peak memory are the whole process's.
     """
@@ -42,5 +39,4 @@ def write_build_report(
         "seconds": {name: round(time, 6) for name, time in seconds.items()},
         "stages": {name: record.to_json() for name, record in stages.items()},
     }
-    with atomic_file(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return json.dumps(content, indent=1) + "\n"

@@ -6,6 +6,7 @@ import hashlib
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache, partial
 from pathlib import Path
 
@@ -16,20 +17,24 @@ from ..codegen.build import build_package
 from ..codegen.emission import Emission, emission_of
 from ..codegen.guarded import guard_package, stage_records
 from ..codegen.manifest import Origin
-from ..codegen.package import Package, write_package
+from ..codegen.package import Package, require_replaceable, write_package
 from ..codegen.stream_check import StreamCheck
 from ..dialects.registry import make_context
+from ..lowering.plan_check import check_plan
 from ..passes.instrumentation import PassInstrumentation
 from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to_tree
 from ..passes.ir_text import PrintOptions
 from ..passes.manager import PassManager, Verifier
+from ..passes.pim_plan_memory import PimPlanMemoryPass
 from ..passes.pipeline import build_pipeline, named_pipeline, parse_pipeline, pipeline_text
 from ..passes.progress import Progress
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
 from ..passes.timing import PassTimer, TimedInstrumentation, Timer
+from ..passes.verifier import verify_input
 from ..support.diagnostics import TileError
-from .build_report import write_build_report
+from ..support.files import atomic_file, require_file, require_folder
+from .build_report import build_report
 from .compile_arguments import CompileOptions
 from .compile_report import CompileReport, print_report
 from .guard_report import guard_report, make_guard
@@ -54,21 +59,20 @@ class CompileDriver:
         """The exit code. A TileError leaves no output behind."""
         start = time.perf_counter()
         options = self.options
+        self._require_places()
         passes = self._passes()
         with self.line:
             self.line.say("reading the model")
             module, origin = self._read()
+            given = not any(isinstance(one, PimPlanMemoryPass) for one in passes)
             with guard_report(self.guard, options.guard_report):
                 PassManager(passes, self._instrumentations()).run(self.context, module)
                 self.line.say("generating code")
-                package = self._generate(module, origin, pipeline_text(passes))
+                if given:
+                    check_plan(module)
+                package = self._generate(module, origin, pipeline_text(passes), given)
             self.line.say("writing the package")
-            with self.timer.phase("Output"):
-                digest = write_package(package, self.options.output)
-        if options.build_report is not None:
-            stages = {} if self.guard is None else stage_records(self.guard.examined)
-            wall_seconds = time.perf_counter() - start
-            write_build_report(options.build_report, package, digest, stages, wall_seconds, self.timer.seconds)
+            digest = self._write(package, start)
         if self.options.pass_statistics:
             sys.stderr.write(self.statistics.report())
         if self.options.timing:
@@ -76,15 +80,37 @@ class CompileDriver:
         print_report(CompileReport.of(package, digest, time.perf_counter() - start), self.options)
         return 0
 
-    def _generate(self, module: ModuleOp, origin: Origin, pipeline: str) -> Package:
-        """The package of the lowered module, checked and behind the guard."""
+    def _require_places(self) -> None:
+        """A TileError if a result cannot be written where it is to go, before anything is computed for it."""
+        options = self.options
+        require_replaceable(options.output)
+        for path in (options.build_report, options.guard_report):
+            if path is not None:
+                require_file(path)
+        if options.print_ir_tree_dir is not None:
+            require_folder(options.print_ir_tree_dir)
+
+    def _write(self, package: Package, start: float) -> str:
+        """Writes the package and the report of its build: both, or neither. The package's digest."""
+        path = self.options.build_report
+        with nullcontext() if path is None else atomic_file(path) as report:
+            with self.timer.phase("Output"):
+                digest = write_package(package, self.options.output)
+            if report is not None:
+                stages = {} if self.guard is None else stage_records(self.guard.examined)
+                seconds = time.perf_counter() - start
+                report.write_text(build_report(package, digest, stages, seconds, self.timer.seconds), encoding="utf-8")
+        return digest
+
+    def _generate(self, module: ModuleOp, origin: Origin, pipeline: str, given: bool) -> Package:
+        """The package of the lowered module, checked and behind the guard. ``given``: no pass has planned it."""
         emission: Callable[[], Emission] = cache(partial(emission_of, module))  # for the report, and for the guard
         with self.timer.phase("Code generation"):
             start = time.perf_counter()
             package = build_package(module, origin, self.options.manifest(pipeline), emission)
             seconds = time.perf_counter() - start
         with self.timer.phase("Stream check"):
-            check = _check(package)
+            check = _check(package, given)
         if self.guard is not None:
             with self.timer.phase("Guard"):
                 package = guard_package(self.guard, module, package, seconds, check, emission)
@@ -107,6 +133,8 @@ class CompileDriver:
         options = self.options
         source = read_input(options.model)
         if isinstance(source, OnnxInput):
+            if options.resources:
+                raise TileError("--resources", f"'{options.model}' is an ONNX model, with all its arrays", "remove it")
             from ..lowering.onnx_importer import import_onnx
 
             with self.timer.phase("Importer"):
@@ -122,6 +150,8 @@ class CompileDriver:
             (chunk,) = source
             with self.timer.phase("Parser"):
                 module = parse_chunk(chunk, self.context)
+            if not options.verify_each:
+                verify_input(module)
             content_hash = _hash(chunk.text.encode())
         return module, Origin(Path(source.name if isinstance(source, OnnxInput) else options.model).name, content_hash)
 
@@ -145,10 +175,13 @@ class CompileDriver:
         return found
 
 
-def _check(package: Package) -> StreamCheck:
-    """The independent validator's verdict on the finished streams: a fault is an error of the compiler."""
+def _check(package: Package, given: bool) -> StreamCheck:
+    """The independent validator's verdict on the finished streams: a fault is an error of the compiler, or a TileError
+    if the planned program was ``given``."""
     check = StreamCheck(package.program, package.weights, package.memory.size_bytes, limit=1)
     faults = check.run()
+    if faults and given:
+        raise TileError(package.model.name, f"its program makes a bad stream: {faults[0]}", "lower the network again")
     assert not faults, f"the compiler made a bad stream: {faults[0]}"
     return check
 

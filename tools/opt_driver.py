@@ -18,9 +18,9 @@ from ..passes.manager import PassManager
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
 from ..passes.timing import Timer
-from ..passes.verifier import verify_module
+from ..passes.verifier import verify_input
 from ..support.diagnostics import TileError
-from ..support.files import atomic_file
+from ..support.files import atomic_file, require_file, require_folder
 from ..support.source import suggestion
 from .expected_diagnostics import ExpectedDiagnostics
 from .guard_report import guard_report, make_guard
@@ -80,12 +80,12 @@ class OptDriver:
                 if name not in self.available:
                     near = suggestion(name, self.available) or "--list-passes names them all"
                     raise TileError(f"--print-ir-{option}", f"unknown pass '{name}'", near)
-        for name, path in (("-o", self.options.output), ("--emit-resources", self.options.emit_resources)):
-            if path is not None and not path.parent.is_dir():
-                raise TileError(f"{name} {path}", f"there is no directory '{path.parent}'", "make it first")
-            if path is not None and path.is_dir():
-                raise TileError(f"{name} {path}", "is a directory", "name a file")
-
+        output = None if str(self.options.output) == "-" else self.options.output
+        for path in (output, self.options.emit_resources, self.options.guard_report, self.options.crash_reproducer):
+            if path is not None:
+                require_file(path)
+        if self.options.print_ir_tree_dir is not None:
+            require_folder(self.options.print_ir_tree_dir)
         if self.options.split_input_file and self.options.emit_resources is not None:
             raise TileError("--emit-resources", "one file cannot serve several modules", "drop --split-input-file")
 
@@ -145,7 +145,7 @@ class OptDriver:
     def _process(self, module: ModuleOp) -> str:
         """Runs the passes on ``module`` and prints it."""
         if not self.options.verify_each:
-            verify_module(module)
+            verify_input(module)
         guard = make_guard(self.options.guard, self.options.guard_report) if self.passes else None
         watch = instrumentations(self.options, self.print_options, self.timer, self.statistics, guard)
         with guard_report(guard, self.options.guard_report):

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 from xdsl.parser import Parser
+from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import (
     MultipleSpansParseError,
     ParseError,
@@ -140,6 +141,11 @@ class _LocatingParser(Parser):
     def parse_operation(self) -> Operation:
         start = self.pos
         op = super().parse_operation()
+        if op.has_trait(NoTerminator, value_if_unregistered=False):
+            # MLIR takes `{}` for a region of one empty block, where no terminator has to be in it.
+            for region in op.regions:
+                if not region.blocks:
+                    region.add_block(Block())
         if isinstance(op.location, UnknownLoc):
             line = bisect_right(self._line_starts, start)
             column = start - self._line_starts[line - 1] + 1

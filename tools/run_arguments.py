@@ -142,7 +142,9 @@ def _add_inputs(parser: CommandLine) -> None:
         help="an .npy file, or an array of an .npz file; NAME may be left out when there is one input, KEY when the "
         "file has one array or one called like the input",
     )
-    group.add_argument("--random", type=int, metavar="SEED", help="random inputs, from a standard normal distribution")
+    group.add_argument(
+        "--random", type=_seed, metavar="SEED", help="random inputs, from a standard normal distribution"
+    )
     group.add_argument(
         "--scale", type=_factor, metavar="FACTOR", help="multiply the inputs by this: 1/255 for images of bytes"
     )
@@ -212,11 +214,16 @@ def _add_timing(parser: CommandLine) -> None:
     )
 
 
+def _seed(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 20:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 on, of at most 20 digits, not '{text}'")
+    return int(text)
+
+
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
-    return value
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:20]) < 2**63:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not '{text}'")
+    return int(text)
 
 
 def _factor(text: str) -> float:

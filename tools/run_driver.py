@@ -14,13 +14,21 @@ import numpy.typing as npt
 from ..codegen.package import Package, package_digest, read_package
 from ..simulators.functional import FunctionalSimulator
 from ..support.diagnostics import TileError
-from ..support.files import atomic_file
+from ..support.files import atomic_file, require_file
 from .report_numerics import check_report
 from .run_arguments import RunOptions
 from .run_check import Reference, output_errors
 from .run_report import RunReport, print_report
 from .run_samples import grouped, layouts_of_one, ungrouped
-from .run_tensors import random_inputs, read_array, read_inputs, require_fitting_path, write_output_files, write_outputs
+from .run_tensors import (
+    output_files,
+    random_inputs,
+    read_array,
+    read_inputs,
+    require_fitting_path,
+    write_output_files,
+    write_outputs,
+)
 
 Array = npt.NDArray[Any]
 
@@ -42,6 +50,10 @@ class RunDriver:
         reference = None if options.model is None else Reference(package, options.model)
         if options.output is not None:
             require_fitting_path(options.output, len(package.outputs))
+        if options.output_dir is not None:
+            output_files([layout.name for layout in package.outputs], options.output_dir)
+        if options.check_report is not None:
+            require_file(options.check_report)
         if reference is not None:
             inputs = reference.typed(inputs)
         outputs = self._execute(package, inputs)

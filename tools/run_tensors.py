@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import numpy.typing as npt
 from ..codegen.arrays_file import ArraysWriter
 from ..codegen.memory_image import TensorLayout
 from ..support.diagnostics import TileError
-from ..support.files import atomic_file
+from ..support.files import atomic_file, require_file, require_folder
 from ..support.source import choices, suggestion
 
 Array = npt.NDArray[Any]
+
+MAX_RANDOM_BYTES = 2**32
 
 
 def read_inputs(
@@ -40,8 +43,12 @@ def read_inputs(
 
 def random_inputs(seed: int, layouts: Sequence[TensorLayout], samples: int | None) -> dict[str, Array]:
     """Standard normal values in the type of each input; with ``samples``, so many of each."""
-    generator = np.random.default_rng(abs(seed))
+    generator = np.random.default_rng(seed)
     leading = () if samples is None else (samples,)
+    size = (samples or 1) * sum(math.prod(layout.shape) * 8 for layout in layouts)
+    if size > MAX_RANDOM_BYTES:
+        what = f"{samples or 1} samples take {size} bytes of random numbers, at most {MAX_RANDOM_BYTES} are made"
+        raise TileError("--random", what, "lower --limit")
     return {
         layout.name: generator.standard_normal((*leading, *layout.shape)).astype(layout.dtype) for layout in layouts
     }
@@ -117,8 +124,7 @@ def require_fitting_path(path: Path, outputs: int) -> None:
         raise TileError(str(path), f"cannot hold {outputs} outputs", "name an .npz file, or an .npy file for one")
     if path.is_dir():
         raise TileError(str(path), "is a directory", "name a file, or use --output-dir")
-    if not path.parent.is_dir():
-        raise TileError(str(path), f"there is no directory {path.parent}", "create it")
+    require_file(path)
 
 
 def write_outputs(outputs: Mapping[str, Array], path: Path) -> None:
@@ -133,14 +139,31 @@ def write_outputs(outputs: Mapping[str, Array], path: Path) -> None:
         writer.close()
 
 
-def write_output_files(outputs: Mapping[str, Array], folder: Path) -> None:
-    """Writes each output to its own `.npy` file; characters that no file name should have become `_`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, array in outputs.items():
+def output_files(names: Iterable[str], folder: Path) -> dict[str, Path]:
+    """The `.npy` file of each output; characters that no file name should have become `_`.
+
+    A TileError if one file would hold two of them, or if none can be written there.
+    """
+    require_folder(folder)
+    found: dict[str, Path] = {}
+    owners: dict[str, str] = {}
+    for name in names:
         safe = (
             "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name).lstrip(".") or "output"
         )
-        _write_npy(folder / f"{safe}.npy", array)
+        if (other := owners.setdefault(safe.lower(), name)) != name:
+            what = f"outputs '{other}' and '{name}' would both be {safe}.npy"
+            raise TileError(str(folder), what, "write them to one .npz file with -o")
+        found[name] = folder / f"{safe}.npy"
+    return found
+
+
+def write_output_files(outputs: Mapping[str, Array], folder: Path) -> None:
+    """Writes each output to its own `.npy` file."""
+    files = output_files(outputs, folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, array in outputs.items():
+        _write_npy(files[name], array)
 
 
 def _write_npy(path: Path, array: Array) -> None:

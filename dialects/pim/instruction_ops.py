@@ -32,7 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...codegen.isa import Op
 from ..interned import buffer_type, initialize, integer, segment_sizes, segments, string, tensor_type
-from ..shaped_types import TILE, F32Shape
+from ..shaped_types import MOST_ROWS, TILE, F32Shape
 from ..tile import ArrayAttr
 from ..traits import VerifiedAlone, VerifiedWithin
 from .attributes import Access, AccessAttr, access_attr, access_list
@@ -98,6 +98,8 @@ class AllocOp(IRDLOperation):
     def verify_(self) -> None:
         if self.slack.value.data < 0:
             raise VerifyException("slack may not be negative")
+        if self.slack.value.data > MOST_ROWS:
+            raise VerifyException(f"slack is at most {MOST_ROWS}")
         self.verify_arrays()
 
     def verify_arrays(self) -> None:
@@ -220,6 +222,8 @@ class IssueOp(IRDLOperation):
             )
         if (matrix is not None) != (name == "mvmul"):
             raise VerifyException("a matrix is given to mvmul, and to nothing else")
+        if self.groups is not None and (len(self.groups.shape) != 1 or self.groups.dtype.kind not in "iu"):
+            raise VerifyException(f"groups are {self.groups.tensor_type}, an integer for each replica expected")
         if self.size < 1 or self.count < 1:
             raise VerifyException(f"length {self.size} and repeat {self.count} have to be positive")
         if is_tensor(dest) != (self.result is not None):

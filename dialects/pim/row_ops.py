@@ -24,7 +24,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ..interned import buffer_type, initialize, integer
-from ..shaped_types import ROWS, TILE_OR_ROWS, F32Shape
+from ..shaped_types import MOST_ROWS, ROWS, TILE_OR_ROWS, F32Shape
 from ..tile import ArrayAttr
 from ..traits import VerifiedWithin
 from .program_ops import ConstantOp, ProgramOp
@@ -72,6 +72,8 @@ class RowsOp(IRDLOperation):
     def verify_(self) -> None:
         if min(*self.pads, self.slack.value.data) < 0:
             raise VerifyException("pads and slack may not be negative")
+        if max(*self.pads, self.slack.value.data) > MOST_ROWS:
+            raise VerifyException(f"pads and slack are at most {MOST_ROWS}")
         self.verify_arrays()
 
     def verify_arrays(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.utils.exceptions import VerifyException
 
+from ..spat.verification import verify_numbers
 from ..tile import ArrayAttr
 
 
@@ -16,6 +17,7 @@ def check_table(table: ArrayAttr, columns: Sequence[str], rows: int) -> None:
     if table.has_data and table.size:
         if (table.array < 0).any():
             raise VerifyException(f"a {columns[int((table.array < 0).any(axis=0).argmax())]} in the table is negative")
+        verify_numbers("a number of the table", table)
         if (last := int(table.array[:, 0].max())) >= rows:
             raise VerifyException(f"the table names row {last} of {rows}")
 

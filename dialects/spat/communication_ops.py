@@ -25,6 +25,7 @@ from ..tile import ArrayAttr
 from ..traits import VerifiedWithin
 from .attributes import ChannelType
 from .tile_ops import shape_of
+from .verification import verify_numbers
 
 NEED_COLUMNS = ("row", "core")
 """Of a table of needs, `i64[N, 2]`: row `row` of the tensor is read on `core`."""
@@ -40,8 +41,7 @@ def _check_table(table: ArrayAttr, columns: tuple[str, ...], rows: int) -> None:
         least, most = int(table.array[:, 0].min()), int(table.array[:, 0].max())
         if not 0 <= least <= most < rows:
             raise VerifyException(f"the table names rows {least} to {most} of {rows}")
-        if (table.array < 0).any():
-            raise VerifyException("a core or a step in the table is negative")
+        verify_numbers("a number of the table", table)
 
 
 @irdl_op_definition

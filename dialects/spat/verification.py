@@ -15,14 +15,30 @@ from ...analysis.window import RowWindow
 from ..interned import KEPT
 from ..tile import ArrayAttr, dtype_of
 
+MOST_STEPS = 1 << 40
+"""Steps and cycles are less: sums and multiples of them are still numbers of 64 bits."""
+
+
+MOST_READS = 1 << 26
+"""A table of all rows that lanes read fits memory."""
+
+
+def verify_numbers(what: str, table: ArrayAttr) -> None:
+    """No number of a schedule is negative, or larger than what can be computed with."""
+    if table.has_data and table.size:
+        least, most = int(table.array.min()), int(table.array.max())
+        if least < 0:
+            raise VerifyException(f"{what} is negative")
+        if most >= MOST_STEPS:
+            raise VerifyException(f"{what} is {most}, {MOST_STEPS - 1} at most is expected")
+
 
 def verify_schedule(cores: ArrayAttr, replicas: int, steps: ArrayAttr, lanes: int) -> None:
     """A core for each replica and a step for each lane."""
     for name, table, count, owner in (("core", cores, replicas, "replicas"), ("step", steps, lanes, "lanes")):
         if table.shape != (count,) or table.dtype.kind not in "iu":
             raise VerifyException(f"{name}s are {table.tensor_type}, an integer for each of {count} {owner} expected")
-        if table.has_data and (table.array < 0).any():
-            raise VerifyException(f"a {name} is negative")
+        verify_numbers(f"a {name}", table)
 
 
 def lane_spans(spans: ArrayAttr | None, lanes: int) -> NDArray[np.int64]:
@@ -38,6 +54,7 @@ def verify_spans(spans: ArrayAttr | None, lanes: int) -> None:
         raise VerifyException(f"spans are {spans.tensor_type}, an integer for each of {lanes} lanes expected")
     if spans.has_data and (spans.array < 1).any():
         raise VerifyException("a lane extends over less than one step")
+    verify_numbers("a span", spans)
 
 
 def verify_resumes(resumes: ArrayAttr | None, spans: ArrayAttr | None, lanes: int) -> None:
@@ -48,9 +65,10 @@ def verify_resumes(resumes: ArrayAttr | None, spans: ArrayAttr | None, lanes: in
         raise VerifyException(f"resumes are {resumes.tensor_type}, lines of a lane, a cycle and a step expected")
     if not resumes.has_data or not resumes.size:
         return
+    verify_numbers("a number of resumes", resumes)
     lane, cycle, step = resumes.array.astype(np.int64).T
-    if (resumes.array < 0).any() or int(lane.max()) >= lanes:
-        raise VerifyException(f"resumes name a cycle or step that is negative, or a lane that is not one of {lanes}")
+    if int(lane.max()) >= lanes:
+        raise VerifyException(f"resumes name lane {int(lane.max())} of {lanes}")
     if (step >= lane_spans(spans, lanes)[lane]).any():
         raise VerifyException("a lane resumes behind the end of its span")
     same = lane[1:] == lane[:-1]
@@ -64,10 +82,9 @@ def verify_sends(sends: ArrayAttr | None, lanes: int) -> None:
         return
     if len(sends.shape) != 2 or sends.shape[1] != 3 or sends.dtype.kind not in "iu":
         raise VerifyException(f"sends are {sends.tensor_type}, lines of a row, a core and a step expected")
-    if sends.has_data and sends.size and ((sends.array < 0).any() or int(sends.array[:, 0].max()) >= lanes):
-        raise VerifyException(
-            f"sends name a row, a core or a step that is negative, or a row that is not one of {lanes}"
-        )
+    verify_numbers("a number of sends", sends)
+    if sends.has_data and sends.size and (row := int(sends.array[:, 0].max())) >= lanes:
+        raise VerifyException(f"sends name row {row} of {lanes}")
 
 
 def verify_fetches(fetches: ArrayAttr | None) -> None:
@@ -78,8 +95,7 @@ def verify_fetches(fetches: ArrayAttr | None) -> None:
         raise VerifyException(f"fetches are {fetches.tensor_type}, lines of a constant, a core and a step expected")
     if not fetches.has_data or not fetches.size:
         return
-    if (fetches.array < 0).any():
-        raise VerifyException("fetches name a constant, a core or a step that is negative")
+    verify_numbers("a number of fetches", fetches)
     if len(np.unique(fetches.array[:, :2], axis=0)) < len(fetches.array):
         raise VerifyException("fetches name a constant twice for a core")
 
@@ -89,6 +105,8 @@ def verify_window(window: RowWindow, rows: int, lanes: int) -> None:
     """The window has a meaning, for an operand of so many rows in a batch of so many lanes."""
     if problems := window.problems():
         raise VerifyException("; ".join(problems))
+    if window.rows * lanes > MOST_READS:
+        raise VerifyException(f"{lanes} lanes read {window.rows} rows each, {MOST_READS} in all at most expected")
     if rows % window.height or lanes % window.lanes:
         raise VerifyException(f"{rows} rows in images of {window.height}, {lanes} lanes in images of {window.lanes}")
     if rows // window.height != lanes // window.lanes:

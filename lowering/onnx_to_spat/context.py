@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
 from ...analysis.machine import Machine, Precision
-from ...dialects.location import node_name
+from ...dialects.location import place_of
 from ...dialects.spat import ComputeBatchOp, ConstantOp, ViewOp, YieldOp
 from ...dialects.tile import ArrayAttr
 from ...support.diagnostics import TileError
@@ -39,6 +39,13 @@ class LayerMapping:
     windows: int
     """Of one product."""
     row_parts: int
+    column_parts: int | None = None
+    """If not those of the way to compute it."""
+
+    def product(self, products: Sequence[Product]) -> Product:
+        """The way to compute the layer, of all that were demanded."""
+        found = next(one for one in products if one.windows == self.windows)
+        return found if self.column_parts is None else replace(found, column_parts=self.column_parts)
 
 
 @dataclass
@@ -109,4 +116,4 @@ def minimum_row_parts(product: Product) -> int:
 
 def refuse(op: Operation, what: str, remedy: str = "") -> TileError:
     """The error that a layer cannot be lowered."""
-    return TileError(f"node '{node_name(op) or op.name}' ({op.name})", what, remedy)
+    return TileError(f"{place_of(op)} ({op.name})", what, remedy)

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...analysis.machine import Machine, Precision
 from ...dialects import onnx
-from ...dialects.location import copy_location, node_name
+from ...dialects.location import copy_location, node_name, place_of
 from ...dialects.onnx_base import shape_of, tensor_type
 from ...dialects.spat import InputOp, OutputOp, tile_type
 from ...support.diagnostics import TileError, TileErrors
@@ -62,14 +63,14 @@ def _check_rows(main: FuncOp) -> None:
     ]
     for op in main.body.block.ops:
         if op.name in LOWERINGS and op.name not in WITHOUT_BATCHES:
-            found.append((_rows(op.results[0]), f"node '{node_name(op) or op.name}'", op.results[0]))
+            found.append((_rows(op.results[0]), place_of(op), op.results[0]))
     if (total := sum(rows for rows, _, _ in found)) > MOST_ROWS:
         most, name, _ = max(found, key=lambda one: one[0])
         raise TileError(
             name,
             f"it has {most} rows (images times their height), all layers together {total}; "
             f"at most {MOST_ROWS} can be scheduled",
-            "make the image less high or the batch smaller",
+            "make the image less high or the samples fewer",
         )
     for rows, name, value in found:
         if (windows := rows * math.prod(shape_of(value)[3:])) > MOST_WINDOWS:
@@ -122,7 +123,8 @@ class _MissingOperandError(Exception):
 
 def _lower(context: LoweringContext, op: Operation) -> None:
     if isinstance(op, onnx.ConstantOp):
-        context.constants[op.output] = np.asarray(op.value.array, np.float32)
+        with np.errstate(over="ignore"):  # what is too large is infinite
+            context.constants[op.output] = np.asarray(op.value.array, np.float32)
         return
     lower = LOWERINGS.get(op.name)
     if lower is None:
@@ -184,9 +186,29 @@ def io_name(main: FuncOp, kind: str, index: int) -> str:
 # Layers with weights
 
 
+def _weights(context: LoweringContext, op: Operation, value: SSAValue, what: str) -> NDArray[np.float32]:
+    """A constant for a matrix product, whose zeros an infinity or NaN beside them would turn into NaN."""
+    weights = _constant(context, op, value, what)
+    if context.mappings is None and (count := not_finite(weights)):
+        owner = value.owner
+        name = f" '{node_name(owner)}'" if isinstance(owner, Operation) and node_name(owner) else ""
+        first = weights[~np.isfinite(weights)][0]
+        problem = f"{count} of the {weights.size} elements of its {what}{name} are no finite f32, the first is {first}"
+        raise refuse(op, problem, "train or export the model again")
+    return weights
+
+
+def not_finite(array: NDArray[np.float32]) -> int:
+    """How many elements of an array are infinite or NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(array.sum()):  # which takes half as long as to look at each
+            return 0
+    return int(array.size - np.count_nonzero(np.isfinite(array)))
+
+
 def _conv(context: LoweringContext, op: onnx.ConvOp) -> Feature:
     feature = _spatial(context, op, op.x)
-    weights = _constant(context, op, op.w, "weights")
+    weights = _weights(context, op, op.w, "weights")
     bias = _constant(context, op, op.b, "bias") if op.b is not None else None
     kernel = _kernel(op, op.window(), op.y)
     # Rows of the input that several lanes read would be loaded by each of their cores, through one port: copy them.
@@ -207,7 +229,7 @@ def _conv(context: LoweringContext, op: onnx.ConvOp) -> Feature:
 
 def _gemm(context: LoweringContext, op: onnx.GemmOp) -> Feature:
     feature = context.features.get(op.a)
-    weights = _constant(context, op, op.b, "matrix")
+    weights = _weights(context, op, op.b, "matrix")
     bias = _constant(context, op, op.c, "bias") if op.c is not None else None
     if feature is None or len(feature.shape) != 2 or feature.shape[0] != feature.images:
         raise refuse(op, f"a left operand of type {op.a.type}", "one row per image is supported")

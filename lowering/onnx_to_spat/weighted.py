@@ -37,7 +37,7 @@ def convolve(
     options = products(feature, kernel, weights.shape[0], context.machine, context.precision)
     name = node_name(op) or op.name
     mapping = context.map_layer(LayerDemand(name, feature.images * kernel.output[0], tuple(options)))
-    product = next(one for one in options if one.windows == mapping.windows)
+    product = mapping.product(options)
     columns = product.matrix_shape[1]
 
     segments: list[Segment] = []

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...analysis.message_times import row_reads
 from ...dialects import pim, spat
-from ...dialects.location import copy_location, node_name
+from ...dialects.location import copy_location, node_name, place_of
 from ...dialects.tile import ArrayAttr
 from ...support.diagnostics import TileError
 from ..onnx_to_spat.convert import main_function
@@ -83,7 +83,7 @@ class _Conversion:
             case spat.ConstantOp() | ReturnOp():
                 pass
             case _:
-                where = f"node '{node_name(op) or op.name}'"
+                where = place_of(op)
                 raise TileError(where, f"{op.name} is not scheduled", "run the passes before this one")
 
     def check_arrays(self) -> None:
@@ -100,9 +100,7 @@ class _Conversion:
 
     def _load(self, op: spat.DeferredCommunicationOp) -> None:
         if not isinstance(op.source.owner, spat.InputOp):
-            raise TileError(
-                f"node '{node_name(op)}'", "communication is still deferred", "run spat-realize-communication first"
-            )
+            raise TileError(place_of(op), "communication is still deferred", "run spat-realize-communication first")
         reads = row_reads(read_lines(op.result))
         rows = np.stack((reads.row, reads.core, reads.first), axis=1)
         rows = rows[np.lexsort((reads.core, reads.row, reads.first))]
@@ -113,10 +111,8 @@ class _Conversion:
         self.target.require_cores(op, op.cores.array)
         cores = [int(core) for core in op.cores.array]
         if any(isinstance(value.owner, spat.InputOp) for value in op.inputs):
-            raise TileError(
-                f"node '{node_name(op)}'", "it reads an input that no core loads", "run spat-defer-communication first"
-            )
-        layer = node_name(op).partition("+")[0]
+            raise TileError(place_of(op), "it reads an input that no core loads", "run spat-defer-communication first")
+        layer = node_name(op).partition("+")[0] or op.name
         for issue in body.issues:
             if issue.matrix is not None:
                 arrays = -(-pim.shape_of(issue.matrix)[1] // self.target.array_columns)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from compilation import check_model, compile_model
@@ -21,6 +24,7 @@ from odd_models import (
     squeeze_excite,
     unary,
 )
+from tilec.analysis.machine_file import PRESETS
 from tilec.support.diagnostics import TileError
 
 
@@ -96,6 +100,25 @@ def test_small_machine(name: str) -> None:
 def test_too_many_weights() -> None:
     with pytest.raises(TileError, match=r"machine 'tiny4'.*arrays"):
         compile_model(build(conv(600, 5), 1, 40, 5, 5), machine="tiny4")
+
+
+@pytest.mark.parametrize("options", ["", " replicate=false"])
+def test_a_machine_may_be_exactly_full(options: str, tmp_path: Path) -> None:
+    """Nine narrow column parts of two slices each, of 16 arrays, would leave 4 arrays of each core of 36 empty."""
+    content = json.loads((PRESETS / "reference144.json").read_text())
+    content["chip_config"]["core_cnt"] = 4
+    content["chip_config"]["core_config"]["matrix_config"]["xbar_array_count"] = 36
+    machine = tmp_path / "full.json"
+    machine.write_text(json.dumps(content))
+
+    def product(outputs: int) -> Build:
+        return lambda g: g.add("Gemm", "x", g.weight(200, outputs))
+
+    package = compile_model(build(product(9000), 1, 200), f'"{machine}"', options)
+    assert [sum(groups) for groups in package.program.groups] == [36, 35, 36, 35]
+    check_model(build(product(9000), 1, 200), f'"{machine}"', options)
+    with pytest.raises(TileError, match=r"arrays"):
+        compile_model(build(product(4 * 36 * 64 + 1), 1, 200), f'"{machine}"', options)
 
 
 def test_too_little_memory() -> None:

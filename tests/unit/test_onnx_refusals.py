@@ -20,6 +20,41 @@ def test_an_output_is_listed_once() -> None:
     assert "output 'y' is listed twice; list each output once" in refused(model_of([relu], outputs=("y", "y")))
 
 
+def test_an_input_is_listed_once() -> None:
+    text = refused(model_of([RELU], [tensor("x", [1, 3]), tensor("x", [1, 4])]))
+    assert text == "error: <model>: input 'x' is listed twice; list each input once"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (tensor("y", [1, 4]), "with the shape [1, 4], and has [1, 3]"),
+        (tensor("y", [1, 3, 1]), "with the shape [1, 3, 1], and has [1, 3]"),
+        (tensor("y", []), "with the shape [], and has [1, 3]"),
+        (tensor("y", ["batch", "n"]), "with the shape [2, n], and has [1, 3]"),
+        (tensor("y", ["other", -3]), "with the shape [other, -3], and has [1, 3]"),
+        (tensor("y", [1, 3], TensorProto.INT64), "with elements of i64, and has f32"),
+        (tensor("y", [1, 3], TensorProto.STRING), "with elements of the unsupported type number 8, and has f32"),
+        (helper.make_tensor_sequence_value_info("y", TensorProto.FLOAT, [1]), "as a sequence, and is a tensor"),
+    ],
+)
+def test_outputs_are_what_they_are_declared_as(value: onnx.ValueInfoProto, message: str) -> None:
+    inputs = [tensor("x", [1, 3]), tensor("z", ["batch"])]
+    model = model_of([RELU], inputs)
+    model.graph.output[0].CopyFrom(value)
+    text = refused(model, batch=2)
+    assert text == f"error: <model>: output 'y' is declared {message}; export the model again"
+
+
+@pytest.mark.parametrize(
+    "value", [tensor("y", None), tensor("y", ["batch", None]), tensor("y", [1, "n"]), onnx.ValueInfoProto(name="y")]
+)
+def test_declarations_may_leave_things_open(value: onnx.ValueInfoProto) -> None:
+    model = model_of([RELU], [tensor("x", [1, 3]), tensor("z", ["batch"])])
+    model.graph.output[0].CopyFrom(value)
+    assert op_counts(import_onnx(model.SerializeToString(), {"batch": 1})) == {"Relu": 1}
+
+
 # Graphs that make no sense
 
 

@@ -194,7 +194,7 @@ def test_a_failure_leaves_nothing(
 
 def test_a_place_that_cannot_be_written_is_a_user_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(TileError, match="cannot be written"):
+    with pytest.raises(TileError, match="cannot be made"):
         write_package(example(), tmp_path / "file" / "p.tilepkg")
 
 

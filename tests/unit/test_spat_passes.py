@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import spat_reference
 from compilation import lower, module_text, parse_module, random_inputs, run_onnxruntime
+from guard_programs import module_at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import build as build_architecture
@@ -19,6 +21,8 @@ from tilec.dialects import spat
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_to_spat.batch_builder import BatchBuilder
 from tilec.passes.spat_merge_graph import SpatMergeGraphPass
+from tilec.passes.spat_schedule_peft import SpatSchedulePeftPass
+from tilec.support.diagnostics import TileError
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -128,3 +132,13 @@ def test_merging_random_graphs(text: str) -> None:
     after = sum(isinstance(op, spat.BatchOp) for op in module.walk())
     assert after <= before
     assert_close(spat_reference.interpret(module, inputs), expected)
+
+
+def test_programs_that_are_too_long_are_refused_before_they_are_scheduled(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = module_at("graph")
+    monkeypatch.setattr("tilec.passes.spat_schedule_peft.MOST_INSTRUCTIONS", 100)
+    monkeypatch.setattr("tilec.passes.spat_schedule_peft.schedule_replicas", None)
+    with pytest.raises(TileError) as caught:
+        SpatSchedulePeftPass().apply(make_context(), module)
+    begin = r"error: node '\S+': it takes \d+ instructions, the whole program \d+ in \d+ lanes, for which the compiler "
+    assert re.match(begin + r"needs about 1 GiB of memory; at most 100 can be made; compile for", str(caught.value))

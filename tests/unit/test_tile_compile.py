@@ -13,6 +13,7 @@ from tilec.codegen.instruction_table import InstructionTable
 from tilec.codegen.package import package_digest, read_package
 from tilec.simulators.functional import run
 from tilec.tools import tile_opt
+from tilec.tools.compile_driver import CompileDriver
 from tilec.tools.tile_compile import main
 
 NETWORK = """\
@@ -137,3 +138,66 @@ def test_a_package_that_breaks_the_contract_is_not_written(
     assert not (tmp_path / "out").exists()
     assert main([*arguments, "--guard=report"]) == 0
     assert (tmp_path / "out").exists()
+
+
+def never(*_: object) -> None:
+    raise AssertionError("compiled for a place that cannot be written")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["-o", "@out", "--build-report", "@none/b.json"],
+            "cannot be written: there is no directory '{}/none'; make it",
+        ),
+        (["-o", "@out", "--build-report", "@"], "is a directory; name a file"),
+        (
+            ["-o", "@out", "--guard-report", "@none/g.json"],
+            "cannot be written: there is no directory '{}/none'; make it",
+        ),
+        (["-o", "@out", "--print-ir-tree-dir", "@network.mlir"], "cannot be made: '{}/network.mlir' is no directory; "),
+        (["-o", "@"], "exists and is no package, so that it is not replaced; give another name"),
+        (["-o", "@network.mlir"], "exists and is no package, so that it is not replaced; give another name"),
+        (["-o", "@network.mlir/out"], "cannot be made: '{}/network.mlir' is no directory; give another name"),
+        (["-o", "@network.mlir/out.tilepkg"], "cannot be made: '{}/network.mlir' is no directory; give another name"),
+    ],
+)
+def test_places_are_looked_at_before_compiling(
+    network: Path,
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tilec.tools.compile_driver.read_input", never)
+    folder = network.parent
+    given = [one.replace("@", f"{folder}/") for one in arguments]
+    assert main([str(network), "--machine", "tiny4", *given]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message.format(folder) in line
+    assert [one.name for one in folder.iterdir()] == ["network.mlir"]
+
+
+def test_a_build_report_that_cannot_be_made_leaves_no_package(
+    network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The folder of the report goes away while the network is compiled."""
+    (tmp_path / "reports").mkdir()
+    generate = CompileDriver._generate  # pyright: ignore[reportPrivateUsage]
+
+    def without_folder(*arguments: Any) -> Any:
+        (tmp_path / "reports").rmdir()
+        return generate(*arguments)
+
+    monkeypatch.setattr(CompileDriver, "_generate", without_folder)
+    arguments = [str(network), "-o", str(tmp_path / "out"), "--machine", "tiny4"]
+    assert main([*arguments, "--build-report", str(tmp_path / "reports" / "b.json")]) == 1
+    assert "there is no directory" in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["network.mlir"]
+
+
+def test_resources_are_for_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(Path(__file__).parents[2] / "examples" / "mnist_lenet5.onnx")
+    assert main([model, "-o", str(tmp_path / "out"), "--resources", "none.npz"]) == 1
+    assert capsys.readouterr().err.startswith("error: --resources: ")

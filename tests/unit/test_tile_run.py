@@ -17,6 +17,8 @@ from tilec.analysis.machine import Machine
 from tilec.codegen.manifest import Origin
 from tilec.codegen.memory_image import TensorLayout
 from tilec.codegen.package import read_package, write_package
+from tilec.support.diagnostics import TileError
+from tilec.tools.run_tensors import output_files
 from tilec.tools.tile_run import main
 
 WEIGHTS = np.random.default_rng(5).normal(size=(8, 4)).astype(np.float32)
@@ -194,7 +196,12 @@ def test_inputs_are_scaled(folder: Path, factor: str, value: float) -> None:
         (["-i", "@one.npy", "-o", "@none/y.npy"], "there is no directory"),
         (["-i", "@many.npz", "--batch", "--labels", "@one.npy"], "has 8 labels for 20 samples"),
         (["--rando", "1"], "unknown option '--rando'; did you mean '--random'?"),
-        (["--limit", "0"], "must be at least 1, not 0"),
+        (["--limit", "0"], "must be a whole number of at least 1, not '0'"),
+        (["--random", "-1"], "must be a whole number from 0 on, of at most 20 digits, not '-1'"),
+        (["--random", "1" * 5000], "must be a whole number from 0 on"),
+        (["--random", "1", "--batch", "--limit", "1" + "0" * 17], "bytes of random numbers, at most"),
+        (["-i", "@one.npy", "--output-dir", "@one.npy/y"], "cannot be made: '"),
+        (["-i", "@one.npy", "--check", "--model", "@model.onnx", "--check-report", "@none/c"], "there is no directory"),
         (["--tolerance", "nan"], "must be 0 or more, not nan"),
         (["--tolerance", "x"], "invalid"),
         (["--scale", "1/0"], "must be a number or a fraction, not 1/0"),
@@ -340,3 +347,11 @@ def test_an_output_that_is_a_directory(folder: Path, capsys: pytest.CaptureFixtu
     (folder / "y.npz").mkdir()
     assert run(folder, "--random", "0", "-o", "@y.npz") == 1
     assert capsys.readouterr().err.endswith("y.npz: is a directory; name a file, or use --output-dir\n")
+
+
+def test_outputs_whose_files_would_have_one_name_are_refused(tmp_path: Path) -> None:
+    files = output_files(["a/b", "a_c"], tmp_path)
+    assert [file.name for file in files.values()] == ["a_b.npy", "a_c.npy"]
+    with pytest.raises(TileError, match=r"outputs 'a/b' and 'A_b' would both be A_b\.npy; write them to one"):
+        output_files(["a/b", "A_b"], tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -68,7 +68,7 @@ func.func @main(%x: tensor<1x2xf32>) -> (tensor<1x2xf32>, tensor<1x2xf32>) {
 
 // -----
 
-// CHECK: error: node 'high': it has 2000000 rows (images times their height), all layers together 2000007; at most 1000000 can be scheduled; make the image less high or the batch smaller
+// CHECK: error: node 'high': it has 2000000 rows (images times their height), all layers together 2000007; at most 1000000 can be scheduled; make the image less high or the samples fewer
 func.func @main(%x: tensor<1x1x7x64xf32>) -> tensor<1x3x2000000x64xf32> {
   %w = onnx.Constant #tile.array<f32[3, 1, 1, 1] splat 0.5>
   %y = onnx.Conv(%x, %w) {strides = array<i64: 1, 1>, pads = array<i64: 1999993, 0, 0, 0>} : (tensor<1x1x7x64xf32>, tensor<3x1x1x1xf32>) -> tensor<1x3x2000000x64xf32> loc("high")
@@ -81,4 +81,35 @@ func.func @main(%x: tensor<1x1x7x64xf32>) -> tensor<1x3x2000000x64xf32> {
 func.func @main(%x: tensor<1x1x1000x100000xf32>) -> tensor<1x1x1000x200000xf32> {
   %y = onnx.MaxPool(%x) {kernel_shape = array<i64: 1, 100001>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 100000, 0, 100000>} : (tensor<1x1x1000x100000xf32>) -> tensor<1x1x1000x200000xf32> loc("wide")
   func.return %y : tensor<1x1x1000x200000xf32>
+}
+
+// -----
+
+// An infinity or NaN would make NaN of the zeros beside it.
+// CHECK: error: node 'fc' (onnx.Gemm): 2 of the 4 elements of its matrix 'w' are no finite f32, the first is nan; train or export the model again
+func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
+  %w = onnx.Constant #tile.array<f32[2, 2] [1.0, nan, 3.0, -inf]> loc("w")
+  %y = onnx.Gemm(%x, %w) : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<1x2xf32> loc("fc")
+  func.return %y : tensor<1x2xf32>
+}
+
+// -----
+
+// Doubles that no f32 can hold.
+// CHECK: error: node 'fc' (onnx.Gemm): 1 of the 4 elements of its matrix are no finite f32, the first is inf; train or
+// CHECK-NOT: Warning
+func.func @main(%x: tensor<1x2xf64>) -> tensor<1x2xf64> {
+  %w = onnx.Constant #tile.array<f64[2, 2] [1.0, 1.0e300, 3.0, 4.0]>
+  %y = onnx.Gemm(%x, %w) : (tensor<1x2xf64>, tensor<2x2xf64>) -> tensor<1x2xf64> loc("fc")
+  func.return %y : tensor<1x2xf64>
+}
+
+// -----
+
+// Large numbers whose sum is infinite are finite.
+// CHECK-NOT: finite
+func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
+  %w = onnx.Constant #tile.array<f32[2, 2] [3.0e38, 3.0e38, 3.0e38, 3.0e38]>
+  %y = onnx.Gemm(%x, %w) : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<1x2xf32> loc("fc")
+  func.return %y : tensor<1x2xf32>
 }

@@ -43,7 +43,7 @@ builtin.module attributes {tile.machine = "tiny4"} {
 
 // -----
 
-// CHECK: error: node 'layer': it is on core 4 of a machine with 4; schedule for this machine
+// CHECK: error: {{.*}}convert-spat-to-pim-errors.mlir:50:5: it is on core 4 of a machine with 4; schedule for this machine
 builtin.module attributes {tile.machine = "tiny4"} {
   func.func @main() {
     %x = spat.input "x" shape <i64[4] [1, 2, 1, 2]> : tensor<1x2x2xf32>

@@ -64,7 +64,7 @@ builtin.module attributes {tile.machine = "tiny4"} {
 
 // -----
 
-// CHECK: error: core 1: lanes of 'a' and 'b' share step 3; schedule with spat-schedule-peft
+// CHECK: error: core 1: lanes of node 'a' and node 'b' share step 3; schedule with spat-schedule-peft
 builtin.module attributes {tile.machine = "tiny4"} {
   pim.program {
     %ry = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
@@ -83,7 +83,7 @@ builtin.module attributes {tile.machine = "tiny4"} {
 // -----
 
 // Rows that nobody brings.
-// CHECK: error: node 'pim.rows': core 2 reads row 0, which it never gets; mend the transfers
+// CHECK: error: {{.*}}pim-plan-memory-errors.mlir:{{[0-9]+}}:{{[0-9]+}}: core 2 reads row 0, which it never gets; mend the transfers
 builtin.module attributes {tile.machine = "tiny4"} {
   pim.program {
     %rx = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>
@@ -98,7 +98,7 @@ builtin.module attributes {tile.machine = "tiny4"} {
 // -----
 
 // Two lanes of one batch, the second amid the first: they would work in the same tiles.
-// CHECK: error: core 1: a lane of 'a' interrupts another one, and both work in one place; schedule with spat-schedule-peft
+// CHECK: error: core 1: a lane of node 'a' interrupts another one, and both work in one place; schedule with spat-schedule-peft
 builtin.module attributes {tile.machine = "tiny4"} {
   pim.program {
     %ry = pim.rows pad 0, 0 slack 0 : memref<2x2x2xf32>
@@ -113,7 +113,7 @@ builtin.module attributes {tile.machine = "tiny4"} {
 // -----
 
 // A lane may run where another one stands still, and nowhere else.
-// CHECK: error: core 1: lanes of 'a' and 'b' share step 99; schedule with spat-schedule-peft
+// CHECK: error: core 1: lanes of node 'a' and node 'b' share step 99; schedule with spat-schedule-peft
 builtin.module attributes {tile.machine = "tiny4"} {
   pim.program {
     %ry = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>

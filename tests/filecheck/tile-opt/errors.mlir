@@ -5,7 +5,7 @@
 // FOLDER: error: {{.*}}: cannot be read: is a directory
 
 // RUN: not tile-opt %s -o %t.none/x.mlir 2>&1 | filecheck %s --check-prefix=NODIR
-// NODIR: error: -o {{.*}}: there is no directory '{{.*}}.none'; make it first
+// NODIR: error: {{.*}}.none/x.mlir: cannot be written: there is no directory '{{.*}}.none'; make it first
 
 // RUN: not tile-opt %s --versoin 2>&1 | filecheck %s --check-prefix=OPTION
 // OPTION: error: tile-opt: unknown option '--versoin'; did you mean '--version'?

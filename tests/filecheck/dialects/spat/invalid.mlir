@@ -568,7 +568,7 @@ spat.output "y" shape <i64[2, 2] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 
 // -----
 
 %t = "test.op"() : () -> tensor<4x4x2xf32>
-// expected-error@+1 {{a core or a step in the table is negative}}
+// expected-error@+1 {{a number of the table is negative}}
 %0 = spat.deferred_communication %t needs <i64[1, 2] [0, -1]> : tensor<4x4x2xf32>
 
 // -----
@@ -635,7 +635,7 @@ spat.output "y" shape <i64[2, 2] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 
 // -----
 
 %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
-// expected-error@+1 {{resumes name a cycle or step that is negative, or a lane that is not one of 4}}
+// expected-error@+1 {{resumes name lane 4 of 4}}
 %y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> resumes <i64[1, 3] [4, 0, 1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
 ^bb0(%rows: tensor<1x4x2xf32>):
   %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
@@ -645,7 +645,7 @@ spat.output "y" shape <i64[2, 2] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 
 // -----
 
 %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
-// expected-error@+1 {{resumes name a cycle or step that is negative, or a lane that is not one of 4}}
+// expected-error@+1 {{a number of resumes is negative}}
 %y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> resumes <i64[1, 3] [0, -1, 1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
 ^bb0(%rows: tensor<1x4x2xf32>):
   %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
@@ -705,7 +705,7 @@ spat.output "y" shape <i64[2, 2] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 
 // -----
 
 %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
-// expected-error@+1 {{sends name a row, a core or a step that is negative, or a row that is not one of 4}}
+// expected-error@+1 {{sends name row 4 of 4}}
 %y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> sends <i64[1, 3] [4, 0, 1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
 ^bb0(%rows: tensor<1x4x2xf32>):
   %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
@@ -715,7 +715,7 @@ spat.output "y" shape <i64[2, 2] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 
 // -----
 
 %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
-// expected-error@+1 {{sends name a row, a core or a step that is negative, or a row that is not one of 4}}
+// expected-error@+1 {{a number of sends is negative}}
 %y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> sends <i64[1, 3] [0, 0, -1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
 ^bb0(%rows: tensor<1x4x2xf32>):
   %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
@@ -745,7 +745,7 @@ spat.output "y" shape <i64[2, 2] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 
 // -----
 
 %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
-// expected-error@+1 {{fetches name a constant, a core or a step that is negative}}
+// expected-error@+1 {{a number of fetches is negative}}
 %y = spat.scheduled_compute_batch lanes 4 cores <i32[1] [0]> steps <i64[4] [0, 10, 20, 30]> spans <i64[4] splat 9> fetches <i64[1, 3] [0, 0, -1]> ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>] -> tensor<4x4x2xf32> {
 ^bb0(%rows: tensor<1x4x2xf32>):
   %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
