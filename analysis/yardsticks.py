@@ -17,24 +17,27 @@ ROOM = 2
 """One part in so many that a method may miss its yardstick by, since it looks at more than the yardstick does."""
 
 
-def deal_cores(lanes: Sequence[int], cycles: Sequence[int], cores: int) -> list[int]:
+def deal_cores(
+    lanes: Sequence[int], cycles: Sequence[int], cores: int, parts: Sequence[int] | None = None
+) -> list[int]:
     """Replicas for layers of so many lanes of so many cycles each, when cores are dealt one by one.
 
     Each gets one. Then the layer that works longest gets as many more as it takes to have it work less long, as long as
-    cores last. O(cores log layers).
+    cores last, of which a replica takes as many as it has ``parts``: one, unless they are given. O(cores log layers).
     """
+    size = [1] * len(lanes) if parts is None else list(parts)
     replicas = [1] * len(lanes)
-    free = cores - len(lanes)
+    free = cores - sum(size)
     queue = [(-count * length, index) for index, (count, length) in enumerate(zip(lanes, cycles, strict=True))]
     heapify(queue)
     while queue and free > 0:
         _, index = queue[0]
         turns = -(-lanes[index] // replicas[index])
         more = -(-lanes[index] // (turns - 1)) - replicas[index] if turns > 1 else free + 1
-        if more > free:
+        if more * size[index] > free:
             break
         replicas[index] += more
-        free -= more
+        free -= more * size[index]
         left = -(-lanes[index] // replicas[index])
         heapreplace(queue, (-left * cycles[index], index))
     return replicas

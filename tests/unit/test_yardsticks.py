@@ -52,19 +52,25 @@ from xdsl.dialects.builtin import ModuleOp
 # Cores that are dealt
 
 
-@given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 9)), min_size=1, max_size=3), st.integers(0, 7))
-def test_no_other_dealing_makes_the_busiest_layer_faster(layers: list[tuple[int, int]], cores: int) -> None:
-    lanes, cycles = [one for one, _ in layers], [one for _, one in layers]
+LAYER = st.tuples(st.integers(1, 6), st.integers(1, 9), st.integers(1, 3))
+
+
+@given(st.lists(LAYER, min_size=1, max_size=3), st.integers(0, 12))
+def test_no_other_dealing_makes_the_busiest_layer_faster(layers: list[tuple[int, int, int]], cores: int) -> None:
+    lanes, cycles, parts = ([one[place] for one in layers] for place in range(3))
+    enough = max(cores, sum(parts))
 
     def busiest(replicas: tuple[int, ...]) -> int:
         return max(-(-n // r) * c for n, r, c in zip(lanes, replicas, cycles, strict=True))
 
-    dealt = tuple(deal_cores(lanes, cycles, cores))
+    def taken(replicas: tuple[int, ...]) -> int:
+        return sum(r * size for r, size in zip(replicas, parts, strict=True))
+
+    dealt = tuple(deal_cores(lanes, cycles, cores, parts))
     assert all(1 <= r <= n for r, n in zip(dealt, lanes, strict=True))
-    assert sum(dealt) <= max(cores, len(layers))
+    assert taken(dealt) <= enough
     choices = product(*(range(1, n + 1) for n in lanes))
-    fitting = [one for one in choices if sum(one) <= max(cores, len(layers))]
-    assert busiest(dealt) == min(map(busiest, fitting))
+    assert busiest(dealt) == min(busiest(one) for one in choices if taken(one) <= enough)
 
 
 # Counts of tiles, by hand
