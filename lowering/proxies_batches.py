@@ -19,7 +19,7 @@ from .batch_facts import AnyBatch, BatchMemory
 from .batch_program import Batch, BatchProgram, Tensor
 from .body_content import body_content
 from .constants_alike import Constants
-from .dumb_schedules import add_dumb_schedules, at_once, is_annotated
+from .dumb_schedules import add_dumb_schedules, is_annotated
 from .op_kinds import ops_of
 from .program_traffic import Traffic
 from .schedule_span import SpanMemory
@@ -259,19 +259,23 @@ class _Fields:
         digest = lanes.digest()
         spans, machine = self.memory.spans, target.machine
         found["span_cycles"] = spans.get(("span", digest), lanes.span).cycles
-        if is_annotated(self.program):
-            # What is there when it is read does not change while these lanes do not, whatever stands for them.
-            span = spans.get(("at once", digest), lambda: at_once(traffic, target))
-            found |= {"scheduled_cycles": span.cycles, "unready_reads": span.unready}
-            add_dumb_schedules(self.program, target, found)
-        elif not traffic.is_timed and not traffic.is_deferred:
-            found["unready_reads"] = spans.get(("at once", digest), lambda: at_once(traffic, target)).unready
-        if traffic.is_timed or traffic.is_deferred:
+
+        def makespan() -> Span:
             moves = traffic.moves(target.element_bytes)
             key = "makespan", lanes.digest_with(moves, machine, digest)
-            makespan = spans.get(key, lambda: lanes.makespan(moves, machine))
-            found["unready_reads"] = makespan.unready
-            found["makespan_cycles" if traffic.is_timed else "eager_makespan_cycles"] = makespan.cycles
+            return spans.get(key, lambda: lanes.makespan(moves, machine))
+
+        if is_annotated(self.program):
+            span = makespan()
+            found |= {"scheduled_cycles": span.cycles, "unready_reads": span.unready}
+            add_dumb_schedules(self.program, target, found)
+        elif traffic.is_timed or traffic.is_deferred:
+            span = makespan()
+            found["unready_reads"] = span.unready
+            found["makespan_cycles" if traffic.is_timed else "eager_makespan_cycles"] = span.cycles
+        else:
+            # What is there when it is read does not change while these lanes do not, whatever stands for them.
+            found["unready_reads"] = spans.get(("at once", digest), makespan).unready
 
     def _add_traffic(self, found: dict[str, object], traffic: Traffic) -> None:
         sends, bytes_ = self._part("sends"), self._part("send_bytes")
