@@ -86,6 +86,9 @@ class Batch:
         """The rows that lanes read of all inputs."""
         self.fetches = None if op.fetches is None else op.fetches.array.astype(np.int64)
         """[n, 3] constants that are loaded as planned: which of the batch, core, step."""
+        sends = op.sends if isinstance(op, spat.BatchOp) else None
+        self.sends = None if sends is None else sends.array.astype(np.int64)
+        """[n, 3] rows that are sent as planned: row, core that reads it, step."""
 
     @property
     def scheduled(self) -> LaneSchedule:
@@ -121,10 +124,10 @@ class Batch:
         return self.scheduled.core_set
 
     def rescheduled(self, cores: Ints, steps: Ints, spans: Ints) -> Batch:
-        """The batch on other cores, at other times, its lanes without interruptions and no load planned."""
+        """The batch on other cores, at other times, its lanes without interruptions, and nothing else planned."""
         other = copy(self)
         other.schedule = LaneSchedule(cores, steps, spans, np.zeros((0, 3), np.int64))
-        other.fetches = None
+        other.fetches = other.sends = None
         return other
 
 

@@ -59,6 +59,11 @@ class Traffic:
         tables = [table[:, 3] for _, table in self.messages]
         return not tables or not bool((np.concatenate(tables) < 0).any())
 
+    @property
+    def is_sent(self) -> bool:
+        """Whether there are messages."""
+        return any(tensor.messages for tensor in self._tensors)
+
     @cached_property
     def is_deferred(self) -> bool:
         """Whether it is written down who needs which rows."""
@@ -128,11 +133,30 @@ class Traffic:
     def moves(self, element_bytes: int) -> Moves:
         """All that travels. A level may list it in another order.
 
-        A message whose step is not decided goes at once, at the last step of the lane that computes its row.
+        A message whose step is not decided goes when its batch has planned it, unless its row is not there by then;
+        what is not planned goes at once, at the last step of the lane that computes its row.
         """
         constants = self.timed_constant_loads() * np.array([1, element_bytes, element_bytes, 1])
-        loads, messages = self._in_order(self.loads, 3, element_bytes), self._in_order(self.messages, 4, element_bytes)
+        messages = [(tensor, self._as_planned(tensor, table)) for tensor, table in self.messages]
+        loads, messages = self._in_order(self.loads, 3, element_bytes), self._in_order(messages, 4, element_bytes)
         return Moves(loads, messages, constants)
+
+    def _as_planned(self, tensor: Tensor, table: Ints) -> Ints:
+        """Lines of row, source, target and step; with the steps that the tensor's batch has planned for those without
+        one."""
+        if tensor.producer is None or not len(table) or table[0, 3] >= 0:
+            return table
+        batch = self._program.batches[tensor.producer]
+        if batch.sends is None or not len(batch.sends):
+            return table
+        row, core, planned = batch.sends.T
+        have, wanted = row * _CORES + core, table[:, 0] * _CORES + table[:, 2]
+        if (have[1:] < have[:-1]).any():
+            order = np.argsort(have, kind="stable")
+            have, planned = have[order], planned[order]
+        place = np.minimum(np.searchsorted(have, wanted), len(have) - 1)
+        step = np.where(have[place] == wanted, planned[place], -1)
+        return np.column_stack((table[:, :3], np.where(step >= batch.last_steps[table[:, 0]], step, -1)))
 
     def _in_order(self, tables: Sequence[tuple[Tensor, Ints]], columns: int, element_bytes: int) -> Ints:
         """One table, in the order of tensors and then of the last column, which is the step; and the bytes of rows."""

@@ -259,23 +259,16 @@ class _Fields:
         digest = lanes.digest()
         spans, machine = self.memory.spans, target.machine
         found["span_cycles"] = spans.get(("span", digest), lanes.span).cycles
-
-        def makespan() -> Span:
-            moves = traffic.moves(target.element_bytes)
-            key = "makespan", lanes.digest_with(moves, machine, digest)
-            return spans.get(key, lambda: lanes.makespan(moves, machine))
-
+        moves = traffic.moves(target.element_bytes)
+        key = "makespan", lanes.digest_with(moves, machine, digest)
+        span = spans.get(key, lambda: lanes.makespan(moves, machine))
+        found["unready_reads"] = span.unready
+        if traffic.is_timed:
+            found["makespan_cycles"] = span.cycles
+        if self.level is Level.SCHEDULED and not traffic.is_sent:
+            found["scheduled_cycles"] = span.cycles
         if is_annotated(self.program):
-            span = makespan()
-            found |= {"scheduled_cycles": span.cycles, "unready_reads": span.unready}
             add_dumb_schedules(self.program, target, found)
-        elif traffic.is_timed or traffic.is_deferred:
-            span = makespan()
-            found["unready_reads"] = span.unready
-            found["makespan_cycles" if traffic.is_timed else "eager_makespan_cycles"] = span.cycles
-        else:
-            # What is there when it is read does not change while these lanes do not, whatever stands for them.
-            found["unready_reads"] = spans.get(("at once", digest), makespan).unready
 
     def _add_traffic(self, found: dict[str, object], traffic: Traffic) -> None:
         sends, bytes_ = self._part("sends"), self._part("send_bytes")
