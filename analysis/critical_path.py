@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..support.machine_code import Kernel, can_compile
-from .span_events import layout, loop, table
+from .span_events import layout, loop, port, table
 from .span_events.layout import ABSENT, Code, Facts, Numbers, State
 from .span_events.loop import run
 from .window import OUTSIDE, RowWindow, window_rows
 
 Ints = NDArray[np.int64]
 
-LOOP = Kernel("spans", (table, loop), layout)
+LOOP = Kernel("spans", (table, port, loop), layout)
 
 WORTH_COMPILING = 5000
 """Events from which on loading llvmlite and the machine code takes less time than it saves."""
@@ -88,7 +88,7 @@ class Events(NamedTuple):
     """The place in the one order of the chip."""
     core: Ints
     partner: Ints
-    """The second core; -1 for what one core does alone."""
+    """The second core; -1 for what one core does alone. Of a load, the first one is the port of global memory."""
     cycles: Ints
     partner_cycles: Ints
     network_cycles: Ints
@@ -115,11 +115,12 @@ class Span(NamedTuple):
     """How many needs are of rows that no event before has brought: nothing waits for them."""
 
 
-def core_span(events: Events, shared: bool = False) -> Span:
+def core_span(events: Events, shared: bool = False, port_number: int = ABSENT) -> Span:
     """When every core executes its events in order and waits for what they need.
 
     Events are taken by key. A row is where its event has brought it; if ``shared``, it is everywhere at once. A core
-    that has sent a row sends and receives no other one until that has left the network. Loops over lanes and messages,
+    that has sent a row sends and receives no other one until that has left the network. Loads, events of the core
+    ``port_number`` and the one that it serves, are served as they are asked for. Loops over lanes, loads and messages,
     of which there are few.
     """
     count = len(events.key)
@@ -134,17 +135,18 @@ def core_span(events: Events, shared: bool = False) -> Span:
     order = np.argsort(events.key, kind="stable")
     columns = [column[order] for column in (first, events.need_counts, *events[1:6], made)]
     columns.append(needed)
-    free, through = np.zeros(cores, np.int64), np.zeros(cores, np.int64)
+    loads = int(np.count_nonzero(events.core == port_number)) if port_number != ABSENT else 0
+    state = [np.zeros(size, np.int64) for size in (cores, cores, 0, 0, loads + 2, loads + 2, 1)]
     if count >= WORTH_COMPILING and can_compile():
         slots = 1 << int(2 * np.count_nonzero(made >= 0)).bit_length()
-        state = State(*(cast("Numbers", a) for a in (free, through, np.full(slots, ABSENT), np.zeros(slots, np.int64))))
+        state[2:4] = np.full(slots, ABSENT), np.zeros(slots, np.int64)
         code = Code(*(cast("Numbers", np.ascontiguousarray(column, np.int64)) for column in columns))
-        unready = LOOP.run(Facts(slots - 1), code, state, count)
-        return Span(int(free.max()), unready)
-    there = cast("Numbers", {})
-    state = State(free.tolist(), through.tolist(), [], there)
-    unready = run(Facts(0), Code(*(column.tolist() for column in columns)), state, count)
-    return Span(max(state.free), unready)
+        arrays = State(*(cast("Numbers", column) for column in state))
+        unready = LOOP.run(Facts(slots - 1, port_number), code, arrays, count)
+        return Span(int(state[0].max()), unready)
+    lists = State(*(column.tolist() for column in state))._replace(since=cast("Numbers", {}))
+    unready = run(Facts(0, port_number), Code(*(column.tolist() for column in columns)), lists, count)
+    return Span(max(lists.free), unready)
 
 
 class Pieces(NamedTuple):

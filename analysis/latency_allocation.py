@@ -44,7 +44,8 @@ ENOUGH = 0.5
 """The share of the work of a core that one replica may be, of several samples in flight, as measured."""
 
 FILL = (0.8, 0.9, 0.97, 1.0)
-"""Shares of the arrays to try, in this order. Where groups of arrays are large, not all of a full chip can be used."""
+"""Shares of the arrays to try, in this order. Where groups of arrays are large, not all of a full chip can be used;
+groups of one array fill it."""
 
 MOST_OF_CORE = (1.0, 0.5, 0.25, 0.125)
 
@@ -180,6 +181,8 @@ def _allocate_all(
         budget = int(share * cores * arrays_per_core)
         options = _options(layers, cores, arrays_per_core, budget, weight / samples)
         if options is not None:
+            if all(layer.options[option].part_arrays == 1 for layer, option in zip(layers, options, strict=True)):
+                budget = cores * arrays_per_core
             enough = ENOUGH * _work(layers, options) / cores if samples > 1 else 0.0
             choices = _replicate(layers, options, cores, budget, enough)
             if fits(layers, choices, cores, arrays_per_core):

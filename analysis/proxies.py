@@ -104,7 +104,7 @@ class Proxies:
     )
     scheduled_cycles: int | None = dataclasses.field(
         default=None,
-        metadata=_about(Better.LESS, "critical path in cycles, with transfers and constants, every row sent at once"),
+        metadata=_about(Better.LESS, "critical path in cycles, with transfers as they are planned"),
     )
     clock_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "latency in cycles, by the clock")
@@ -219,9 +219,6 @@ class Proxies:
     )
     random_byte_hops: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "bytes x hops with cores placed at random")
-    )
-    eager_makespan_cycles: int | None = dataclasses.field(
-        default=None, metadata=_about(Better.SHOWN, "critical path with every row sent at once")
     )
     overwritten: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "values to be copied since they are overwritten in place")

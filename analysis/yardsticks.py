@@ -7,7 +7,7 @@ same program. A pass may do better in any way it likes; it may not do worse.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heapify, heapreplace
 
 from .contract import MappingFunction
@@ -17,24 +17,27 @@ ROOM = 2
 """One part in so many that a method may miss its yardstick by, since it looks at more than the yardstick does."""
 
 
-def deal_cores(lanes: Sequence[int], cycles: Sequence[int], cores: int) -> list[int]:
+def deal_cores(
+    lanes: Sequence[int], cycles: Sequence[int], cores: int, parts: Sequence[int] | None = None
+) -> list[int]:
     """Replicas for layers of so many lanes of so many cycles each, when cores are dealt one by one.
 
     Each gets one. Then the layer that works longest gets as many more as it takes to have it work less long, as long as
-    cores last. O(cores log layers).
+    cores last, of which a replica takes as many as it has ``parts``: one, unless they are given. O(cores log layers).
     """
+    size = [1] * len(lanes) if parts is None else list(parts)
     replicas = [1] * len(lanes)
-    free = cores - len(lanes)
+    free = cores - sum(size)
     queue = [(-count * length, index) for index, (count, length) in enumerate(zip(lanes, cycles, strict=True))]
     heapify(queue)
     while queue and free > 0:
         _, index = queue[0]
         turns = -(-lanes[index] // replicas[index])
         more = -(-lanes[index] // (turns - 1)) - replicas[index] if turns > 1 else free + 1
-        if more > free:
+        if more * size[index] > free:
             break
         replicas[index] += more
-        free -= more
+        free -= more * size[index]
         left = -(-lanes[index] // replicas[index])
         heapreplace(queue, (-left * cycles[index], index))
     return replicas
@@ -102,7 +105,7 @@ def replicas_on_cores(before: Proxies, after: Proxies) -> Counts | None:
     return counts((name, min(replicas, found.get(name, 0))) for name, replicas in before.width_of_node)
 
 
-def dumb_schedule(name: str, part: int) -> MappingFunction:
+def dumb_schedule(name: str, part: int) -> Callable[[Proxies, Proxies], int | None]:
     """What the dumb schedule of the field ``name`` takes, and one part in ``part`` more; one core's share, since of few
     cores one that idles is much; and the time in which the inputs come, since their rows may come in another order."""
 
@@ -111,6 +114,20 @@ def dumb_schedule(name: str, part: int) -> MappingFunction:
         if dumb is None or after.input_load_cycles is None or after.cores is None:
             return None
         return dumb + dumb // part + dumb // after.cores + after.input_load_cycles
+
+    return mapped
+
+
+def dumb_order(part: int) -> MappingFunction:
+    """The same of a dumb order on the same cores, without transfers; anything if the schedule with transfers is no
+    longer than the dumb one, since then its order is that in which rows come."""
+    limit = dumb_schedule("dumb_span_cycles", part)
+
+    def mapped(before: Proxies, after: Proxies) -> object:
+        most, planned, dumb = limit(before, after), after.scheduled_cycles, after.dumb_cycles
+        if most is None or planned is None or dumb is None or after.span_cycles is None:
+            return most
+        return max(most, after.span_cycles) if planned <= dumb else most
 
     return mapped
 

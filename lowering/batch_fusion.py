@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ..analysis.window import RowWindow
 from ..dialects.location import fuse_locations
-from ..dialects.spat import ComputeBatchOp, ReduceRowsOp, ViewOp, YieldOp, shape_of
+from ..dialects.spat import ComputeBatchOp, GatherOp, ReduceRowsOp, ViewOp, VMMOp, YieldOp, shape_of
 
 LONG_BODY = 24
 """Ops from which a body without weights is work of its own, which would hold up the core of a layer with weights."""
@@ -37,7 +37,7 @@ def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int, ord
         return False
     if not producer.results[0].has_one_use() or not _reads_its_own_row(consumer.windows.data[index].data):
         return False
-    if producer.is_scheduled or consumer.is_scheduled:
+    if producer.is_scheduled or consumer.is_scheduled or _reads_with_gaps(producer, consumer, index):
         return False
     multiplies = producer.has_products
     if consumer.has_products:
@@ -46,6 +46,34 @@ def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int, ord
     elif multiplies and keeps_its_lanes(consumer):
         return False
     return not ((multiplies or len(producer.windows) > 1) and _would_wait(producer, consumer, index, order))
+
+
+def _reads_with_gaps(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> bool:
+    """Whether vector instructions of the consumer would read columns that are apart, one by one: the producer, which
+    picks some columns of a row, puts them side by side."""
+    (row,) = producer.yielded.values
+    if not isinstance(row.owner, ViewOp) or _is_dense(row.owner):
+        return False
+    pending: list[SSAValue] = [consumer.input_arguments[index]]
+    while pending:
+        for use in pending.pop().uses:
+            match use.operation:
+                case VMMOp() | GatherOp():
+                    pass
+                case ViewOp() as view if not _is_dense(view):
+                    pass
+                case ViewOp() | ReduceRowsOp():
+                    # The row itself, or what is computed of one row.
+                    pending.append(use.operation.results[0])
+                case _:
+                    return True
+    return False
+
+
+def _is_dense(view: ViewOp) -> bool:
+    """Whether its columns lie side by side."""
+    count, length = shape_of(view.result)
+    return count == 1 or view.step.value.data == length
 
 
 def _would_wait(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int, order: Mapping[Operation, int]) -> bool:

@@ -20,6 +20,7 @@ from ..dialects.spat import shape_of
 from .batch_facts import AnyBatch, BatchFacts, BatchMemory, LaneSchedule
 from .body_costs import BodyCost, by_node, instruction_cost, partial_results, partial_sums, tile_cost
 from .body_memory import Body, TileBody, node_names
+from .loaded_constants import LoadedConstant
 from .op_kinds import ops_of
 from .target import Target
 
@@ -83,6 +84,11 @@ class Batch:
         self.body = facts.body
         self.lane_reads = facts.reads
         """The rows that lanes read of all inputs."""
+        self.fetches = None if op.fetches is None else op.fetches.array.astype(np.int64)
+        """[n, 3] constants that are loaded as planned: which of the batch, core, step."""
+        sends = op.sends if isinstance(op, spat.BatchOp) else None
+        self.sends = None if sends is None else sends.array.astype(np.int64)
+        """[n, 3] rows that are sent as planned: row, core that reads it, step."""
 
     @property
     def scheduled(self) -> LaneSchedule:
@@ -118,9 +124,10 @@ class Batch:
         return self.scheduled.core_set
 
     def rescheduled(self, cores: Ints, steps: Ints, spans: Ints) -> Batch:
-        """The batch on other cores, at other times, its lanes without interruptions."""
+        """The batch on other cores, at other times, its lanes without interruptions, and nothing else planned."""
         other = copy(self)
         other.schedule = LaneSchedule(cores, steps, spans, np.zeros((0, 3), np.int64))
+        other.fetches = other.sends = None
         return other
 
 
@@ -141,8 +148,8 @@ class BatchProgram:
         """The tensor that each value or buffer stands for."""
         self.body_ops = bodies
         """The ops of the body of each batch."""
-        self.loaded_constants: dict[AnyBatch, list[tuple[int, int, int]]] = {}
-        """Of each batch that was asked for, identity, columns and elements of what each of its cores loads."""
+        self.loaded_constants: dict[AnyBatch, list[LoadedConstant]] = {}
+        """Of each batch that was asked for, what each of its cores loads."""
         self._labels = node_names(bodies, memory.bodies.names)
         self._facts = [memory.facts(op, ops) for op, ops in bodies.items()]
         self._schedules = [memory.schedule(op) for op in bodies]

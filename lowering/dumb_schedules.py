@@ -90,8 +90,7 @@ def _elsewhere(program: BatchProgram, orders: LaneOrders, core: Ints, start: Int
 
 def at_once(traffic: Traffic, target: Target) -> Span:
     """With messages, every row being sent at once, and with loads, those of constants included."""
-    constants = traffic.timed_constant_loads() * np.array([1, target.element_bytes, 1])
-    return traffic.scheduled_lanes().makespan(traffic.moves(target.element_bytes), target.machine, constants)
+    return traffic.scheduled_lanes().makespan(traffic.moves(target.element_bytes), target.machine)
 
 
 def _input_cycles(program: BatchProgram, target: Target) -> int:

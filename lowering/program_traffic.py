@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import SSAValue
 
 from ..analysis.machine import Machine
 from ..analysis.proxies import Level
 from ..analysis.window import OUTSIDE
-from ..dialects import pim, spat
-from ..dialects.spat import shape_of
 from .batch_program import Batch, BatchProgram, Tensor
+from .loaded_constants import LoadedConstant, loaded_constants
 from .schedule_span import LaneRun, Moves, ScheduledLanes
 
 Ints = NDArray[np.int64]
@@ -62,6 +59,11 @@ class Traffic:
         tables = [table[:, 3] for _, table in self.messages]
         return not tables or not bool((np.concatenate(tables) < 0).any())
 
+    @property
+    def is_sent(self) -> bool:
+        """Whether there are messages."""
+        return any(tensor.messages for tensor in self._tensors)
+
     @cached_property
     def is_deferred(self) -> bool:
         """Whether it is written down who needs which rows."""
@@ -69,37 +71,39 @@ class Traffic:
 
     def constant_loads(self) -> tuple[int, int]:
         """Constants that cores load: how many, and their elements. Each core loads each content once."""
-        held: dict[tuple[int, int, int], set[int]] = {}
+        held: dict[LoadedConstant, set[int]] = {}
         for batch in self._program.batches:
             for constant in self._constants_of(batch):
                 held.setdefault(constant, set()).update(batch.core_set)
-        return sum(map(len, held.values())), sum(size * len(cores) for (_, _, size), cores in held.items())
+        return sum(map(len, held.values())), sum(one.elements * len(cores) for one, cores in held.items())
 
     def timed_constant_loads(self) -> Ints:
-        """The same one by one, [n, 3] of core, elements, and the step of the first lane there that reads it."""
-        number: dict[tuple[int, int, int], int] = {}
-        tables = [np.zeros((4, 0), np.int64)]
-        for batch in self._program.batches:
-            constants = self._constants_of(batch)
-            if not constants:
-                continue
-            order = np.lexsort((batch.lane_steps, batch.lane_cores))
-            cores, first = np.unique(batch.lane_cores[order], return_index=True)
-            steps = batch.lane_steps[order][first]
-            for constant in constants:
-                index = number.setdefault(constant, len(number))
-                tables.append(np.stack((np.full_like(cores, index), cores, steps, np.full_like(cores, constant[2]))))
-        index, core, step, size = np.concatenate(tables, axis=1)
+        """The same one by one, [n, 4] of core, the elements that come and those that they are repeated to, and the step
+        at which it is planned, or else that of the first lane there that reads it."""
+        ids: dict[LoadedConstant, int] = {}
+        batches = [batch for batch in self._program.batches if self._constants_of(batch)]
+        held = [self._constants_of(batch) for batch in batches]
+        if not batches:
+            return np.zeros((0, 4), np.int64)
+        of, core, step = _first_steps(batches)
+        counts = np.array([len(constants) for constants in held], np.int64)
+        pair = np.repeat(np.arange(len(of)), counts[of])
+        number = np.arange(len(pair)) - np.repeat(np.cumsum(counts[of]) - counts[of], counts[of])
+        of, core, step = of[pair], core[pair], step[pair]
+        _move_to_plan(batches, of, number, core, step)
+        which = [(ids.setdefault(one, len(ids)), one.stored, one.elements) for constants in held for one in constants]
+        index, stored, size = np.array(which, np.int64).T[:, (np.cumsum(counts) - counts)[of] + number]
         order = np.lexsort((step, core, index))
-        _, first = np.unique((index * _CORES + core)[order], return_index=True)
-        return np.stack((core, size, step), axis=1)[order][first]
+        place = (index * _CORES + core)[order]
+        first = np.append(True, place[1:] != place[:-1])[: len(place)]
+        return np.stack((core, stored, size, step), axis=1)[order][first]
 
-    def _constants_of(self, batch: Batch) -> list[tuple[int, int, int]]:
+    def _constants_of(self, batch: Batch) -> list[LoadedConstant]:
         """What it loads, found once for all schedules of a program."""
         known = self._program.loaded_constants
         found = known.get(batch.op)
         if found is None:
-            found = known[batch.op] = _loaded_constants(batch)
+            found = known[batch.op] = loaded_constants(batch.op, batch.cost)
         return found
 
     def scheduled_lanes(self) -> ScheduledLanes:
@@ -129,10 +133,30 @@ class Traffic:
     def moves(self, element_bytes: int) -> Moves:
         """All that travels. A level may list it in another order.
 
-        A message whose step is not decided goes at once, at the last step of the lane that computes its row.
+        A message whose step is not decided goes when its batch has planned it, unless its row is not there by then;
+        what is not planned goes at once, at the last step of the lane that computes its row.
         """
-        loads, messages = self._in_order(self.loads, 3, element_bytes), self._in_order(self.messages, 4, element_bytes)
-        return Moves(loads, messages)
+        constants = self.timed_constant_loads() * np.array([1, element_bytes, element_bytes, 1])
+        messages = [(tensor, self._as_planned(tensor, table)) for tensor, table in self.messages]
+        loads, messages = self._in_order(self.loads, 3, element_bytes), self._in_order(messages, 4, element_bytes)
+        return Moves(loads, messages, constants)
+
+    def _as_planned(self, tensor: Tensor, table: Ints) -> Ints:
+        """Lines of row, source, target and step; with the steps that the tensor's batch has planned for those without
+        one."""
+        if tensor.producer is None or not len(table) or table[0, 3] >= 0:
+            return table
+        batch = self._program.batches[tensor.producer]
+        if batch.sends is None or not len(batch.sends):
+            return table
+        row, core, planned = batch.sends.T
+        have, wanted = row * _CORES + core, table[:, 0] * _CORES + table[:, 2]
+        if (have[1:] < have[:-1]).any():
+            order = np.argsort(have, kind="stable")
+            have, planned = have[order], planned[order]
+        place = np.minimum(np.searchsorted(have, wanted), len(have) - 1)
+        step = np.where(have[place] == wanted, planned[place], -1)
+        return np.column_stack((table[:, :3], np.where(step >= batch.last_steps[table[:, 0]], step, -1)))
 
     def _in_order(self, tables: Sequence[tuple[Tensor, Ints]], columns: int, element_bytes: int) -> Ints:
         """One table, in the order of tensors and then of the last column, which is the step; and the bytes of rows."""
@@ -241,6 +265,33 @@ _STEPS = 1 << 40
 """More than there are steps."""
 
 
+def _first_steps(batches: Sequence[Batch]) -> tuple[Ints, Ints, Ints]:
+    """Each core of each batch: the batch, by number, the core, and the step of its first lane there."""
+    of = np.repeat(np.arange(len(batches)), [batch.lanes for batch in batches])
+    core = np.concatenate([batch.lane_cores for batch in batches])
+    step = np.concatenate([batch.lane_steps for batch in batches])
+    order = np.lexsort((step, core, of))
+    of, core, step = of[order], core[order], step[order]
+    first = np.append(True, (of[1:] != of[:-1]) | (core[1:] != core[:-1]))[: len(of)]
+    return of[first], core[first], step[first]
+
+
+def _move_to_plan(batches: Sequence[Batch], of: Ints, number: Ints, core: Ints, step: Ints) -> None:
+    """Sets the steps of the loads that batches have planned."""
+    planned = [(index, batch.fetches) for index, batch in enumerate(batches) if batch.fetches is not None]
+    if not planned:
+        return
+    owner = np.repeat([index for index, _ in planned], [len(lines) for _, lines in planned])
+    lines = np.concatenate([lines for _, lines in planned])
+    most = max(int(number.max(initial=0)), int(lines[:, 0].max(initial=0))) + 1
+    have = (owner * most + lines[:, 0]) * _CORES + lines[:, 1]
+    order = np.argsort(have, kind="stable")
+    wanted = (of * most + number) * _CORES + core
+    place = np.minimum(np.searchsorted(have[order], wanted), len(have) - 1)
+    known = have[order][place] == wanted
+    step[known] = lines[order][place][known, 2]
+
+
 def _joined(tables: Sequence[Ints]) -> Ints:
     return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
@@ -249,29 +300,3 @@ def _distinct(numbers: Ints) -> Ints:
     """Each number once, ascending. `np.unique` takes longer if numbers differ."""
     ordered = np.sort(numbers)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
-
-
-def _loaded_constants(batch: Batch) -> list[tuple[int, int, int]]:
-    """Identity, columns and elements of what each core of the batch loads for vector instructions."""
-    op = batch.op
-    if isinstance(op, spat.BatchOp):
-        _, weights = op.split_operands
-        found = [
-            (id(op) if index is None else _identity(weights[index]), columns, size)
-            for index, columns, size in batch.cost.constants
-        ]
-        return found + [(_identity(weights[index]), 0, size) for index, size in batch.cost.stacks]
-    loaded: list[tuple[int, int, int]] = []
-    inputs, constants, *_ = op.split_operands
-    for value in (*constants, *inputs):
-        source = value.owner.source if isinstance(value.owner, pim.ConstantRowsOp) else value
-        if isinstance(source.owner, pim.ConstantOp):
-            shape = shape_of(source)
-            stack = len(shape) == 3
-            loaded.append((_identity(source), 0 if stack else shape[0], math.prod(shape)))
-    return loaded
-
-
-def _identity(value: SSAValue) -> int:
-    owner = value.owner
-    return id(owner.value.data) if isinstance(owner, spat.ConstantOp | pim.ConstantOp) else 0

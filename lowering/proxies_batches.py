@@ -19,7 +19,7 @@ from .batch_facts import AnyBatch, BatchMemory
 from .batch_program import Batch, BatchProgram, Tensor
 from .body_content import body_content
 from .constants_alike import Constants
-from .dumb_schedules import add_dumb_schedules, at_once, is_annotated
+from .dumb_schedules import add_dumb_schedules, is_annotated
 from .op_kinds import ops_of
 from .program_traffic import Traffic
 from .schedule_span import SpanMemory
@@ -259,19 +259,16 @@ class _Fields:
         digest = lanes.digest()
         spans, machine = self.memory.spans, target.machine
         found["span_cycles"] = spans.get(("span", digest), lanes.span).cycles
+        moves = traffic.moves(target.element_bytes)
+        key = "makespan", lanes.digest_with(moves, machine, digest)
+        span = spans.get(key, lambda: lanes.makespan(moves, machine))
+        found["unready_reads"] = span.unready
+        if traffic.is_timed:
+            found["makespan_cycles"] = span.cycles
+        if self.level is Level.SCHEDULED and not traffic.is_sent:
+            found["scheduled_cycles"] = span.cycles
         if is_annotated(self.program):
-            # What is there when it is read does not change while these lanes do not, whatever stands for them.
-            span = spans.get(("at once", digest), lambda: at_once(traffic, target))
-            found |= {"scheduled_cycles": span.cycles, "unready_reads": span.unready}
             add_dumb_schedules(self.program, target, found)
-        elif not traffic.is_timed and not traffic.is_deferred:
-            found["unready_reads"] = spans.get(("at once", digest), lambda: at_once(traffic, target)).unready
-        if traffic.is_timed or traffic.is_deferred:
-            moves = traffic.moves(target.element_bytes)
-            key = "makespan", lanes.digest_with(moves, machine, digest)
-            makespan = spans.get(key, lambda: lanes.makespan(moves, machine))
-            found["unready_reads"] = makespan.unready
-            found["makespan_cycles" if traffic.is_timed else "eager_makespan_cycles"] = makespan.cycles
 
     def _add_traffic(self, found: dict[str, object], traffic: Traffic) -> None:
         sends, bytes_ = self._part("sends"), self._part("send_bytes")

@@ -49,6 +49,9 @@ class Moves(NamedTuple):
     """`[n, 4]` of row, core, step, bytes."""
     messages: Ints
     """`[n, 5]` of row, source, target, step, bytes."""
+    constants: Ints
+    """`[n, 4]` of core, bytes that come, bytes that they are repeated to, and step: each occupies its core before the
+    lane that needs it."""
 
 
 class ScheduledLanes(NamedTuple):
@@ -64,14 +67,12 @@ class ScheduledLanes(NamedTuple):
         """Transfers take no time."""
         return core_span(Events.join(self._lane_events(_NOTHING, False)), shared=True)
 
-    def makespan(self, moves: Moves, machine: Machine, constants: Ints | None = None) -> Span:
-        """With messages and loads, all of which have steps; and with the loads of constants, if they are given, lines
-        of core, bytes and step."""
+    def makespan(self, moves: Moves, machine: Machine) -> Span:
+        """With messages and loads, all of which have steps."""
         events = _move_events(moves, machine)
-        if constants is not None:
-            events.append(_loads_of_constants(constants, machine))
         interrupts = np.unique(np.concatenate([_places(found) for found in events]))
-        return core_span(Events.join([*events, *self._lane_events(interrupts, True)]))
+        everything = Events.join([*events, *self._lane_events(interrupts, True)])
+        return core_span(everything, port_number=machine.core_count)
 
     def digest(self) -> bytes:
         """A hash of everything that the span follows from."""
@@ -83,9 +84,7 @@ class ScheduledLanes(NamedTuple):
 
     def digest_with(self, moves: Moves, machine: Machine, digest: bytes) -> bytes:
         """A hash of everything that the makespan follows from, with ``digest`` for the lanes."""
-        return blake2b(
-            digest + machine.digest().encode() + arrays_digest((moves.loads, moves.messages)), digest_size=32
-        ).digest()
+        return blake2b(digest + machine.digest().encode() + arrays_digest(moves), digest_size=32).digest()
 
     @property
     def first_row(self) -> list[int]:
@@ -160,24 +159,37 @@ def _chains_digest(chains: CycleChains) -> bytes:
 
 
 def _move_events(moves: Moves, machine: Machine) -> list[Events]:
-    """Loads, then messages. Loads go through one port, which is a partner that every load has to wait for."""
+    """Loads, those of constants too, then messages."""
     row, core, step, size = moves.loads.T
-    cycles = machine.load_cycles(core, size)
-    port, none = np.full(len(row), machine.core_count), np.zeros(len(row), np.int64)
-    loads = Events(event_key(step, Phase.LOAD), port, core, cycles, cycles, none, row, _NOTHING, none)
+    loads = _load_events(row, core, size, event_key(step, Phase.LOAD), machine)
+    core, size, total, step = moves.constants.T
+    constants = _load_events(np.full(len(core), -1), core, size, event_key(step, Phase.FILL), machine)
+    constants = constants._replace(partner_cycles=constants.partner_cycles + _repeat_cycles(size, total, machine))
     row, source, target, step, size = moves.messages.T
     send, receive = (of(source, target, size) for of in (machine.send_cycles, machine.recv_cycles))
     ones = np.ones(len(row), np.int64)
     away = send + machine.flight_cycles(source, target, size)
-    return [loads, Events(event_key(step, Phase.MESSAGE), source, target, send, receive, away, row, row, ones)]
+    messages = Events(event_key(step, Phase.MESSAGE), source, target, send, receive, away, row, row, ones)
+    return [loads, constants, messages]
 
 
-def _loads_of_constants(constants: Ints, machine: Machine) -> Events:
-    """Each occupies its core and the port of global memory before the lane that needs it."""
-    core, size, step = constants.T
-    port, none, zeros = np.full(len(core), machine.core_count), np.full(len(core), -1), np.zeros(len(core), np.int64)
-    cycles = machine.load_cycles(core, size)
-    return Events(event_key(step, Phase.FILL), port, core, cycles, cycles, zeros, none, _NOTHING, zeros)
+def _load_events(row: Ints, core: Ints, size: Ints, key: Ints, machine: Machine) -> Events:
+    """Loads go through one port. It serves the next one while what it has read is on its way, and written."""
+    port, none = np.full(len(core), machine.core_count), np.zeros(len(core), np.int64)
+    served = np.ceil(machine.global_memory_ns(size, write=False) / machine.period_ns).astype(np.int64)
+    return Events(key, port, core, served, machine.load_cycles(core, size), none, row, _NOTHING, none)
+
+
+def _repeat_cycles(size: Ints, total: Ints, machine: Machine) -> Ints:
+    """Cycles of the copies that repeat so many bytes until they are ``total``: twice as much each time."""
+    kinds, kind = np.unique(np.stack((size, total), axis=1), axis=0, return_inverse=True)
+    cycles = np.zeros(len(kinds), np.int64)
+    for number, (held, whole) in enumerate(kinds.tolist()):
+        while 0 < held < whole:
+            part = min(held, whole - held)
+            cycles[number] += int(machine.copy_cycles(part))
+            held += part
+    return cycles[kind.reshape(-1)]
 
 
 def _places(events: Events) -> Ints:

@@ -45,14 +45,19 @@ def add_yardsticks(program: BatchProgram, found: dict[str, object], parts: Parts
 
 
 def dealt_batches(program: BatchProgram, batches: Sequence[SpanBatch], machine: Machine) -> list[SpanBatch]:
-    """The batches with as many replicas as each with weights gets when cores are dealt one by one. The others keep
-    their share of the cores, by work."""
-    layers = [index for index, batch in enumerate(program.batches) if batch.cost.products]
-    lanes = [batches[index].lanes for index in layers]
-    cycles = [batches[index].cycles for index in layers]
+    """The batches with as many replicas as each layer with weights gets when cores are dealt one by one: a replica is
+    one of all parts of the layer, each on a core of its own. The others keep their share of the cores, by work."""
+    layers: dict[object, list[int]] = {}
+    for index, batch in enumerate(program.batches):
+        if batch.cost.products:
+            layers.setdefault(index if batch.names == [UNNAMED] else (batch.lanes, *batch.names), []).append(index)
+    lanes = [batches[parts[0]].lanes for parts in layers.values()]
+    cycles = [max(batches[index].cycles for index in parts) for parts in layers.values()]
     work = sum(batch.lanes * batch.cycles for batch in batches)
-    held = sum(count * length for count, length in zip(lanes, cycles, strict=True))
-    slots = dict(zip(layers, deal_cores(lanes, cycles, machine.core_count * held // max(1, work)), strict=True))
+    held = sum(batches[index].lanes * batches[index].cycles for parts in layers.values() for index in parts)
+    share = machine.core_count * held // max(1, work)
+    dealt = deal_cores(lanes, cycles, share, [len(parts) for parts in layers.values()])
+    slots = {index: count for parts, count in zip(layers.values(), dealt, strict=True) for index in parts}
     return [batch._replace(slots=slots.get(index, batch.slots)) for index, batch in enumerate(batches)]
 
 

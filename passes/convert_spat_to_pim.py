@@ -26,6 +26,7 @@ class ConvertSpatToPimPass(ModulePass):
     name = "convert-spat-to-pim"
     contract: ClassVar[Contract] = Contract(
         {
+            "scheduled_cycles": no_longer_known("all that was planned has become instructions, and is in their cycles"),
             "partial_sums": no_longer_known("instructions do not say what they add"),
             "buffer_bytes": decided_here("tensors of a lane have no tiles before"),
         },

@@ -26,7 +26,6 @@ class SpatMaterializeSchedulePass(ModulePass):
     contract: ClassVar[Contract] = Contract(
         {
             "graph_lanes": no_longer_known("they are scheduled lanes now"),
-            "scheduled_cycles": no_longer_known("cores, order and lanes stay, from which it follows"),
             "scheduled_lanes": changes_meaning(of("graph_lanes"), "each lane of the graph form is a scheduled lane"),
         }
     )

@@ -14,6 +14,7 @@ from ..analysis.contract import Contract, changes_meaning, constant, decided_her
 from ..analysis.core_packing import NoRoomError
 from ..analysis.proxies import Level
 from ..analysis.yardsticks import (
+    dumb_order,
     dumb_schedule,
     nearer_than_at_random,
     replicas_apart,
@@ -60,7 +61,8 @@ class SpatSchedulePeftPass(ModulePass):
                 with_room("dumb_busy_cycles", 2), "no core has much more to do than the busiest of cores in turn"
             ),
             "span_cycles": changes_meaning(
-                dumb_schedule("dumb_span_cycles", 8), "the same cores, waiting for rows only, end within this"
+                dumb_order(8),
+                "the same cores, waiting for rows only, end within this, unless transfers are what the schedule is for",
             ),
             "unready_reads": changes_meaning(constant(0), "what a lane reads has been computed, and has come"),
             "width_of_node": changes_meaning(replicas_on_cores, "a replica is on a core"),

@@ -5,6 +5,7 @@ Nothing of the guard is used but the cycles of a lane's body and of a transfer, 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -169,7 +170,9 @@ def outcome(module: ModuleOp) -> Outcome:
     for number, message in enumerate(messages):
         events.append((message[-1], 2, number, message))
 
-    free = dict.fromkeys([*range(machine.core_count), "port"], 0)
+    free = dict.fromkeys(range(machine.core_count), 0)
+    served: list[tuple[int, int]] = []
+    """When the port of global memory is busy."""
     away = dict.fromkeys(range(machine.core_count), 0)
     """When what a core has sent has left the network."""
     there: dict[tuple[SSAValue, int, int], int] = {}
@@ -183,8 +186,15 @@ def outcome(module: ModuleOp) -> Outcome:
     for _, phase, _, what in sorted(events, key=lambda event: event[:3]):
         match phase, what:
             case 0, (value, row, core):
-                start = max(free["port"], free[core])
-                free["port"] = free[core] = start + int(machine.load_cycles(core, row_bytes(value)))
+                cycles = math.ceil(float(machine.global_memory_ns(row_bytes(value), write=False)) / machine.period_ns)
+                moments = [free[core], *(end for _, end in served if end > free[core])]
+                start = next(
+                    moment
+                    for moment in sorted(moments)
+                    if all(end <= moment or moment + cycles <= begin for begin, end in served)
+                )
+                served.append((start, start + cycles))
+                free[core] = start + int(machine.load_cycles(core, row_bytes(value)))
                 there[value, row, core] = free[core]
             case 1, (lane, begin, end):
                 start = free[lane.core]

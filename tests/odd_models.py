@@ -330,6 +330,7 @@ MODELS: dict[str, tuple[Build, tuple[int, ...]]] = {
     "max pool, ceil and pads": (pool("MaxPool", 2, strides=[2, 2], pads=[1, 0, 0, 1], ceil_mode=1), WIDE),
     "max pool, asymmetric pads": (pool("MaxPool", 3, pads=[2, 0, 1, 2]), WIDE),
     "max pool, dilated": (pool("MaxPool", 2, dilations=[2, 3]), WIDE),
+    "max pool, dilated rows beside padded columns": (pool("MaxPool", 2, dilations=[2, 1], pads=[0, 1, 0, 1]), WIDE),
     "max pool, stride over kernel": (pool("MaxPool", 2, strides=[3, 3]), WIDE),
     "max pool, columns unread": (pool("MaxPool", 3, strides=[2, 2]), (1, 4, 4, 4)),
     "max pool, stride far over kernel": (pool("MaxPool", 2, strides=[4, 4]), (1, 4, 9, 17)),

@@ -67,8 +67,9 @@ def uniformly_later(module: ModuleOp) -> None:
     """All steps, of lanes and of messages, move by as much: the order is what it was."""
     for op in batches_of(module):
         set_array(op, "steps", array_of(op, "steps") + 1000)
-        if "fetches" in op.properties:
-            set_array(op, "fetches", array_of(op, "fetches") + np.array([0, 0, 1000]))
+        for planned in ("sends", "fetches"):
+            if planned in op.properties:
+                set_array(op, planned, array_of(op, planned) + np.array([0, 0, 1000]))
     for op in ops_of(module, *MESSAGES):
         set_array(op, "messages", array_of(op, "messages") + np.array([0, 0, 0, 1000]))
     for op in ops_of(module, pim.LoadOp):

@@ -16,6 +16,8 @@ class Facts(NamedTuple):
 
     mask: int
     """One less than the slots of the table, a power of two, and more than twice as many as rows are brought."""
+    port: int
+    """The number, among cores, of the port of global memory; `ABSENT` for none."""
 
 
 class Code(NamedTuple):
@@ -48,3 +50,8 @@ class State(NamedTuple):
     """Of each slot of the table: a row on a core, or `ABSENT`. Interpreted it is empty."""
     since: Numbers
     """Of each slot: the cycle at which that row is there. Interpreted it is a dictionary by row."""
+    gap_begin: Numbers
+    """Of each time at which the port has nothing to do, before the last load that it serves; ascending."""
+    gap_end: Numbers
+    gaps: Numbers
+    """[1] how many there are."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .dict_table import bring, time_of
 from .layout import ABSENT, Code, Facts, State
+from .port import serve
 
 
 def run(facts: Facts, code: Code, state: State, events: int) -> int:
@@ -19,6 +20,11 @@ def run(facts: Facts, code: Code, state: State, events: int) -> int:
                 unready += 1
             elif ready > start:
                 start = ready
+        if partner != ABSENT and core == facts.port:
+            start = serve(facts, state, state.free[partner], code.cycles[event])
+            state.free[partner] = start + code.partner_cycles[event]
+            bring_made(facts, code, state, event, partner)
+            continue
         if partner != ABSENT:
             start = max(start, state.free[partner])
             if code.network_cycles[event] > 0:
@@ -26,7 +32,11 @@ def run(facts: Facts, code: Code, state: State, events: int) -> int:
                 state.through[core] = start + code.network_cycles[event]
             state.free[partner] = start + code.partner_cycles[event]
         state.free[core] = start + code.cycles[event]
-        if code.made[event] != ABSENT:
-            place = core if partner == ABSENT else partner
-            bring(facts, state, code.made[event], state.free[place])
+        bring_made(facts, code, state, event, core if partner == ABSENT else partner)
     return unready
+
+
+def bring_made(facts: Facts, code: Code, state: State, event: int, place: int) -> None:
+    """What the event makes is on this core when that goes on."""
+    if code.made[event] != ABSENT:
+        bring(facts, state, code.made[event], state.free[place])

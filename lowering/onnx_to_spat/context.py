@@ -58,6 +58,8 @@ class LoweringContext:
     """One per layer with weights in program order; None in the first sweep, which only collects the demands."""
     features: dict[SSAValue, Feature] = field(default_factory=dict[SSAValue, Feature])
     constants: dict[SSAValue, NDArray[np.float32]] = field(default_factory=dict[SSAValue, NDArray[np.float32]])
+    copies: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """Of inputs of the network, the tensor that passes their rows on."""
     ops: list[Operation] = field(default_factory=list[Operation])
     demands: list[LayerDemand] = field(default_factory=list[LayerDemand])
     _emitted: dict[object, list[ComputeBatchOp]] = field(default_factory=dict[object, list[ComputeBatchOp]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -212,8 +213,8 @@ def _conv(context: LoweringContext, op: onnx.ConvOp) -> Feature:
     bias = _constant(context, op, op.b, "bias") if op.b is not None else None
     kernel = _kernel(op, op.window(), op.y)
     # Rows of the input that several lanes read would be loaded by each of their cores, through one port: copy them.
-    if kernel.size[0] > kernel.stride[0] and any(isinstance(s.value.owner, InputOp) for s in feature.segments):
-        feature = ew.map_feature(context, op, feature, lambda _, x: x)
+    if kernel.size[0] > kernel.stride[0]:
+        feature = _passed_on(context, op, feature)
     group = op.group.value.data
     if group == 1:
         return convolve(context, op, feature, weights, bias, kernel)
@@ -225,6 +226,19 @@ def _conv(context: LoweringContext, op: onnx.ConvOp) -> Feature:
         block = slice(g * outputs, (g + 1) * outputs)
         dense[block, g * inputs : (g + 1) * inputs] = weights[block]
     return convolve(context, op, feature, dense, bias, kernel)
+
+
+def _passed_on(context: LoweringContext, op: Operation, feature: Feature) -> Feature:
+    """The feature with copies of the network's inputs in their places: one of each, whoever needs it."""
+    segments: list[Segment] = []
+    for segment in feature.segments:
+        if isinstance(segment.value.owner, InputOp):
+            if segment.value not in context.copies:
+                one = Feature((segment,), feature.images, feature.height, feature.columns, feature.shape)
+                context.copies[segment.value] = ew.map_feature(context, op, one, lambda _, x: x).segments[0].value
+            segment = Segment(context.copies[segment.value], segment.channels)
+        segments.append(segment)
+    return replace(feature, segments=tuple(segments))
 
 
 def _gemm(context: LoweringContext, op: onnx.GemmOp) -> Feature:

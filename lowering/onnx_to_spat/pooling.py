@@ -22,8 +22,14 @@ Floats = NDArray[np.float32]
 def max_pool(context: LoweringContext, op: onnx.MaxPoolOp, feature: Feature, kernel: Kernel) -> Feature:
     """Rows outside the image, and columns beside it, repeat the nearest element of the window: the maximum stays."""
     right = kernel.pad_right(feature.columns)
-    if max(kernel.dilation) > 1 and (kernel.pad_left or kernel.pad_top or right):
-        raise refuse(op, f"a dilated maximum pool (dilations {kernel.dilation}) with padding", "pad with onnx.Pad")
+    beside = kernel.pad_top or kernel.pad_bottom(feature.height), kernel.pad_left or right
+    # The nearest element may be one that a dilated window leaves out.
+    if any(step > 1 and over for step, over in zip(kernel.dilation, beside, strict=True)):
+        raise refuse(
+            op,
+            f"a dilated maximum pool (dilations {kernel.dilation}) with padding, or windows that reach over the edge",
+            "pad with onnx.Pad",
+        )
     segments: list[Segment] = []
     for segment in feature.segments:
         builder = BatchBuilder(feature.images * kernel.output[0], op)

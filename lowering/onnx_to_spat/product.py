@@ -70,6 +70,11 @@ class Kernel:
         """Columns to add on the right so that the last window has all its columns."""
         return max(0, self.reach - self.pad_left - columns)
 
+    def pad_bottom(self, rows: int) -> int:
+        """Rows to add below so that the last window has all its rows."""
+        last = (self.output[0] - 1) * self.stride[0] + (self.size[0] - 1) * self.dilation[0] + 1
+        return max(0, last - self.pad_top - rows)
+
     def row_window(self, feature: Feature, first: int = 0, rows: int | None = None, edge: str = "zero") -> RowWindow:
         """The access map of kernel rows ``first`` to ``first + rows`` (all by default)."""
         padded = edge == "zero"

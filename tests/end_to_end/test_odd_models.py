@@ -56,6 +56,11 @@ REFUSED: dict[str, tuple[Build, tuple[int, ...], str]] = {
         IMAGE,
         r"node 'node_MaxPool_0' .*dilated maximum pool",
     ),
+    "dilated pool over the edge": (
+        pool("MaxPool", 3, dilations=[2, 1], strides=[3, 3], ceil_mode=1),
+        (1, 2, 7, 7),
+        r"node 'node_MaxPool_0' .*dilated maximum pool .*reach over the edge",
+    ),
     "steep slope": (
         lambda g: g.add("PRelu", "x", g.constant(np.full((4, 1, 1), 2.0))),
         IMAGE,

@@ -22,7 +22,7 @@ from ir_edits import (
 )
 from mutant_registry import Stage
 from mutation_run import Caught
-from reschedule import as_scheduled, fetch_late, renumber
+from reschedule import as_scheduled, forget_plans, renumber
 from tilec.dialects import spat
 from tilec.dialects.spat import ScheduledComputeBatchOp, WindowAttr
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -45,7 +45,7 @@ def replicas_forgotten(module: ModuleOp) -> None:
 def cores_rotated(module: ModuleOp) -> None:
     for op in layers_of(module):
         change_array(op, "cores", lambda cores: np.roll(cores, 1))
-    fetch_late(module)
+    forget_plans(module)
 
 
 @STAGE.edit("lanes are numbered batch after batch instead of by their steps", Caught.GUARD, "order")

@@ -9,7 +9,7 @@ import numpy as np
 from ir_edits import array_of, batches_of, change_array, layers_of, set_array
 from mutant_registry import Stage
 from mutation_run import Caught
-from reschedule import as_scheduled, fetch_late, renumber
+from reschedule import as_scheduled, forget_plans, renumber
 from xdsl.dialects.builtin import ModuleOp
 
 STAGE = Stage("spat-schedule-peft")
@@ -104,7 +104,7 @@ def far_apart(module: ModuleOp) -> None:
     places = np.random.default_rng(0).permutation(144)
     for op in batches_of(module):
         change_array(op, "cores", lambda cores: places[cores])
-    fetch_late(module)
+    forget_plans(module)
 
 
 @STAGE.edit("a table of four cores is used for any machine", Caught.GUARD, "product_slots", program="spread")

@@ -49,13 +49,15 @@ def renumber(module: ModuleOp, rank: Rank) -> None:
     assert len(start) == len(needed)
     for index, op in enumerate(batches):
         set_array(op, "steps", np.array([start[index, number] for number in range(op.lane_count)]))
-    fetch_late(module)
+    forget_plans(module)
 
 
-def fetch_late(module: ModuleOp) -> None:
-    """Constants are loaded when a lane needs them: when else, was planned for the lanes as they were."""
+def forget_plans(module: ModuleOp) -> None:
+    """Rows are sent at once, and constants loaded when a lane needs them: when else, was planned for the lanes as they
+    were."""
     for op in batches_of(module):
         op.properties.pop("fetches", None)
+        op.properties.pop("sends", None)
 
 
 def _reads(batches: Sequence[spat.BatchOp]) -> dict[Lane, set[Lane]]:

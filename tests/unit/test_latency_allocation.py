@@ -208,9 +208,16 @@ def test_with_plenty_of_arrays_every_row_has_its_replica() -> None:
 
 
 def test_no_layer_gets_replicas_that_leave_the_busiest_as_busy() -> None:
-    """Ten rows on 5 replicas take two turns, on 6, 7, 8 or 9 as well; 9 arrays in 10 may be filled."""
-    assert allocate_for_latency([Layer("layer", 10, (option(),))], 11, 1) == [Choice(5, 0)]
-    assert allocate_for_latency([Layer("layer", 10, (option(),))], 13, 1) == [Choice(10, 0)]
+    """Ten rows on 5 replicas take two turns, on 6, 7, 8 or 9 as well."""
+    assert allocate_for_latency([Layer("layer", 10, (option(),))], 9, 1) == [Choice(5, 0)]
+    assert allocate_for_latency([Layer("layer", 10, (option(),))], 10, 1) == [Choice(10, 0)]
+
+
+def test_groups_of_one_array_fill_the_chip() -> None:
+    """Larger ones leave room for packing."""
+    small, large = (Layer("layer", 10, (option(1, arrays),)) for arrays in (1, 2))
+    assert allocate_for_latency([small], 10, 1) == [Choice(10, 0)]
+    assert allocate_for_latency([large], 10, 2) == [Choice(5, 0)]
 
 
 def test_parts_of_one_replica_and_all_replicas_are_on_different_cores() -> None:
