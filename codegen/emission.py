@@ -169,14 +169,14 @@ def _lane(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[obje
             key = opcode, issue.size, issue.written_size
             if key not in known:
                 known[key] = issue_cycles(issue, target) // issue.count
-            costs.append(known[key])
+            costs += [known[key]] * (issue.count // issue.turn_count)
             kinds[opcode] += issue.count
             scalars += issue.count * found.most_loads[opcode]
             if opcode is Op.LMV:
                 copied += issue.count * issue.size * target.element_bytes
             if opcode not in (Op.LMV, Op.LLDI) and id(issue.location) not in names:
                 names[id(issue.location)] = node_name(issue) or UNNAMED
-        cycles += costs * chain[0].count
+        cycles += costs * chain[0].turn_count
     spent = np.array(cycles, np.int64)
     return _Lane(kinds, copied, scalars, frozenset(names.values()), spent, np.append(0, np.cumsum(spent)))
 

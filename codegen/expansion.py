@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -165,18 +166,21 @@ class _Expansion:
     def _batch(self, op: pim.CoreBatchOp) -> None:
         buffers = self._buffers(op)
         chains = chains_of(op.block)
+        turns = [chain[0].turn_count for chain in chains]
+        each = [[issue.count // issue.turn_count for issue in chain] for chain in chains]
+        costs = [[issue_cycles(issue, self._target) // issue.count for issue in chain] for chain in chains]
         cycles = [
-            np.tile([issue_cycles(issue, self._target) // issue.count for issue in chain], chain[0].count)
-            for chain in chains
+            np.tile(np.repeat(cost, counts), count) for cost, counts, count in zip(costs, each, turns, strict=True)
         ]
         begin = np.cumsum(np.concatenate([np.zeros(1, np.int64), *cycles]))
         steps = instruction_steps(op.steps.array.astype(np.int64), op.lane_spans, op.lane_resumes, begin)
         found = _Lanes.empty(*steps.shape)
         first = 0
-        for chain in chains:
-            end = first + chain[0].count * len(chain)
-            for turn, issue in enumerate(chain):
-                self._issue(op, issue, buffers, found, slice(first + turn, end, len(chain)))
+        for chain, count, counts in zip(chains, turns, each, strict=True):
+            end = first + count * sum(counts)
+            part = found.in_turns(slice(first, end), count)
+            for issue, begins, ends in zip(chain, accumulate(counts, initial=0), accumulate(counts), strict=False):
+                self._issue(op, issue, buffers, part, slice(begins, ends))
             first = end
         key = event_key(steps, Phase.COMPUTE)
         self.parts.append(found.table(op.lane_cores, key))
@@ -184,27 +188,29 @@ class _Expansion:
     def _issue(
         self, op: pim.CoreBatchOp, issue: IssueOp, buffers: dict[SSAValue, I64], found: _Lanes, where: slice
     ) -> None:
-        found.dest[:, where] = self._addresses(buffers[issue.dest], issue.dest_access.data, issue.count)
+        shape = (op.lane_count, issue.turn_count, issue.count // issue.turn_count)
+        addresses = self._addresses(buffers[issue.dest], issue.dest_access.data, issue.count)
+        found.dest[..., where] = addresses.reshape(shape)
         for operand, (value, access) in zip((found.source, found.second), issue.reads, strict=False):
-            operand[:, where] = self._addresses(buffers[value], access, issue.count)
-        found.op[where] = issue.opcode
-        found.node[where] = self._node(issue)
+            operand[..., where] = self._addresses(buffers[value], access, issue.count).reshape(shape)
+        found.op[:, where] = issue.opcode
+        found.node[:, where] = self._node(issue)
         match issue.opcode:
             case Op.MVMUL:
                 groups = _planned(issue, issue.groups)
-                found.a[where] = self._target.precision.weight_bits
-                found.b[:, where] = groups[np.arange(op.lane_count) % op.replica_count][:, None]
+                found.a[:, where] = self._target.precision.weight_bits
+                found.b[..., where] = groups[np.arange(op.lane_count) % op.replica_count][:, None, None]
             case Op.LMV:
-                found.a[where] = issue.size * self._bytes
+                found.a[:, where] = issue.size * self._bytes
             case Op.LLDI:
-                found.a[where] = issue.size * self._bytes
-                found.b[:, where] = 0 if issue.immediate is None else issue.immediate.value.data
+                found.a[:, where] = issue.size * self._bytes
+                found.b[..., where] = 0 if issue.immediate is None else issue.immediate.value.data
             case _:
-                found.a[where] = issue.size
+                found.a[:, where] = issue.size
 
     def _addresses(self, rows: I64, access: Access, repeat: int) -> I64:
         """Addresses [lanes, repeat] of an access to a buffer whose rows start at ``rows`` [lanes, rows]."""
-        index = np.arange(repeat)
+        index = np.arange(repeat) % (access.cycle or repeat)
         start = (access.start + index * access.step) * self._bytes
         if not access.row_step:
             return rows[:, access.row, None] + start
@@ -268,7 +274,8 @@ class _Expansion:
 
 @dataclass(frozen=True, eq=False)
 class _Lanes:
-    """The instructions of all lanes of a batch, which issue the same ones: [lanes, k] or [k]."""
+    """The instructions of all lanes of a batch, which issue the same ones: [lanes, k] or [k]; of a part that comes in
+    turns, [lanes, turns, k] and [turns, k]."""
 
     op: npt.NDArray[np.uint8]
     dest: I64
@@ -284,6 +291,18 @@ class _Lanes:
         a, node = (np.zeros(count, np.int32) for _ in range(2))
         b = np.zeros((lanes, count), np.int32)
         return cls(np.zeros(count, np.uint8), dest, source, second, a, b, node)
+
+    def in_turns(self, part: slice, turns: int) -> _Lanes:
+        """A part of them, in turns: what is written there is written here."""
+        return _Lanes(
+            self.op[part].reshape(turns, -1),
+            self.dest[:, part].reshape(len(self.dest), turns, -1),
+            self.source[:, part].reshape(len(self.source), turns, -1),
+            self.second[:, part].reshape(len(self.second), turns, -1),
+            self.a[part].reshape(turns, -1),
+            self.b[:, part].reshape(len(self.b), turns, -1),
+            self.node[part].reshape(turns, -1),
+        )
 
     def table(self, lane_cores: I64, key: I64) -> InstructionTable:
         """The table of instructions on the cores [lanes] of the lanes, with their keys [lanes, k]."""

@@ -64,21 +64,21 @@ class _Counter:
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, int, int], int] = {}
-        self._issues: list[tuple[bool, int, str, int, int]] = []
+        self._issues: list[tuple[bool, int, int, str, int, int]] = []
 
-    def add(self, instruction: str, count: int, size: int, written: int, chained: bool) -> None:
+    def add(self, instruction: str, count: int, size: int, written: int, chained: bool, turns: int) -> None:
         """``count`` times an instruction on ``size`` elements that writes ``written``."""
         key = instruction, size, written
         self._counts[key] = self._counts.get(key, 0) + count
-        self._issues.append((chained, count, *key))
+        self._issues.append((chained, turns, count, *key))
 
     def chains(self, target: Target | None) -> CycleChains:
         """All instructions in order; nothing without a machine."""
         if target is None:
             return ()
         return cycle_chains(
-            (chained, count, instruction_cycles(instruction, size, written, target))
-            for chained, count, instruction, size, written in self._issues
+            (chained, turns, count, instruction_cycles(instruction, size, written, target))
+            for chained, turns, count, instruction, size, written in self._issues
         )
 
     def numbers(self, target: Target | None) -> tuple[int, int, int, int, int, int | None]:
@@ -119,7 +119,8 @@ def tile_cost(content: BodyContent, target: Target | None) -> BodyCost:
     selection = select(content)
     counter = _Counter()
     for issue in selection.issues:
-        counter.add(issue.instruction, issue.repeat, issue.length, selection.written_size(issue), issue.chained)
+        written = selection.written_size(issue)
+        counter.add(issue.instruction, issue.repeat, issue.length, written, issue.chained, issue.turns)
     shapes = [*content.arguments, *(shape for op in content.ops for shape in op.shapes)]
     products = [(position, op) for position, op in enumerate(content.ops) if op.name == VMMOp.name]
     return BodyCost(
@@ -215,7 +216,8 @@ def instruction_cost(ops: Sequence[Operation], on_tensors: bool, target: Target 
         written = size
         if instruction in ("mvmul", "vvdmul"):
             written = op.written_size
-        counter.add(instruction, count, size, written, "chained" in properties)
+        turns = _number(properties["turns"]) if "turns" in properties else count
+        counter.add(instruction, count, size, written, "chained" in properties, turns)
         if instruction == "mvmul":
             products.append((position, count * written))
             weights += size * written

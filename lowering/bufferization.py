@@ -264,11 +264,14 @@ class _BodyBufferization:
     def _check_overhang(self, op: IssueOp, matrix: SSAValue, dest: SSAValue) -> None:
         """A product writes whole arrays: what it destroys that way may not be needed."""
         if shape_of(matrix)[1] % self._target.array_columns:
-            if not isinstance(dest.owner, pim.EmptyOp) or op.dest_access.data.step < 0:
+            columns, channels = shape_of(dest)
+            access = op.dest_access.data
+            whole = access == Access(step=channels) and op.count == columns
+            if not whole and (not isinstance(dest.owner, pim.EmptyOp) or access.step < 0):
                 raise TileError(
                     place_of(op) if node_name(op) else place_of(self._op),
                     "a matrix product writes whole arrays, over what its destination holds",
-                    "let it write to an empty tensor, column after column",
+                    "let it write to an empty tensor, or all of it, column after column",
                 )
 
     def _copy(self, source: Operation, value: SSAValue, dest: SSAValue) -> None:
@@ -288,7 +291,7 @@ class _BodyBufferization:
                 wide = self._target.array_columns
                 written = -(-shape_of(matrix)[1] // wide) * wide
                 access = op.dest_access.data
-                last = access.start + (op.count - 1) * access.step + written
+                last = access.start + access.last(op.count) * access.step + written
                 slack[dest] = max(slack.get(dest, 0), last - columns * channels)
         for op in self._block.ops:
             if isinstance(op, pim.AllocOp):
@@ -311,7 +314,7 @@ def _grown_from(value: SSAValue) -> SSAValue:
 
 
 def contract_chains(block: Block) -> None:
-    """Gives tiles that live only within one turn of a chain the room of one column."""
+    """Gives tiles that live only within one turn of a chain the room of the columns of one turn."""
     chains = {op: index for index, chain in enumerate(chains_of(block)) for op in chain}
     for alloc in [op for op in block.ops if isinstance(op, pim.AllocOp)]:
         users = [use.operation for use in alloc.result.uses]
@@ -322,27 +325,36 @@ def contract_chains(block: Block) -> None:
 
 def _contract(alloc: pim.AllocOp, users: Sequence[IssueOp]) -> None:
     columns, channels = shape_of(alloc.result)
+    turns = users[0].turn_count
+    if columns % turns:
+        return
+    columns //= turns
     for user in users:
+        each = user.count // turns
         touched = [(value, access, user.size) for value, access in user.reads]
         touched.append((user.dest, user.dest_access.data, user.written_size))
         for value, access, size in touched:
-            mine = value is alloc.result
-            if mine and (access.step != channels or access.start + size > channels or user.count != columns):
-                return
-    narrow = pim.AllocOp((1, channels))
+            if value is alloc.result:
+                end = access.start + (each - 1) * access.step + size
+                if access.cycle or access.step * each != columns * channels or end > columns * channels:
+                    return
+    narrow = pim.AllocOp((columns, channels))
     copy_location(alloc, narrow)
     block = alloc.parent
     assert block is not None
     block.insert_op_before(narrow, alloc)
     for user in users:
-        user.properties["accesses"] = access_list(*(_still(a) if v is alloc.result else a for v, a in user.reads))
+        each = user.count // turns
+        user.properties["accesses"] = access_list(*(_again(a, each) if v is alloc.result else a for v, a in user.reads))
         if user.dest is alloc.result:
-            user.properties["dest_access"] = access_attr(_still(user.dest_access.data))
+            user.properties["dest_access"] = access_attr(_again(user.dest_access.data, each))
     alloc.result.replace_all_uses_with(narrow.result)
     alloc.detach()
     alloc.erase()
 
 
-def _still(access: Access) -> Access:
-    """The access of the first column, for every column."""
-    return Access(access.row, access.row_step, access.start, 0)
+def _again(access: Access, each: int) -> Access:
+    """The access of the first turn, which repeats ``each`` times, for every turn."""
+    if each == 1:
+        return access._replace(step=0)
+    return access._replace(cycle=each)

@@ -1,4 +1,4 @@
-"""Which instructions of a body run in turns: repeat index by repeat index instead of one after the other."""
+"""Which instructions of a body run in turns: some repeats of each, and again, instead of one after the other."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ CycleChains = tuple[tuple[tuple[int, ...], int], ...]
 
 
 def chains_of(block: Block) -> list[list[IssueOp]]:
-    """The instructions of a body, those that run in turns together: a chained one joins those before it if it repeats
-    as often."""
+    """The instructions of a body, those that run in turns together: a chained one joins those before it if it takes
+    as many turns."""
     chains: list[list[IssueOp]] = []
     for issue in block.ops:
         if isinstance(issue, IssueOp):
-            if issue.chained is not None and chains and chains[-1][0].count == issue.count:
+            if issue.chained is not None and chains and chains[-1][0].turn_count == issue.turn_count:
                 chains[-1].append(issue)
             else:
                 chains.append([issue])
     return chains
 
 
-def cycle_chains(issues: Iterable[tuple[bool, int, int]]) -> CycleChains:
-    """The chains of instructions, of which each is told whether it is chained, how often it repeats and its cycles."""
+def cycle_chains(issues: Iterable[tuple[bool, int, int, int]]) -> CycleChains:
+    """The chains of instructions, of which each is told whether it is chained, its turns, how often it repeats and its
+    cycles."""
     found: list[tuple[list[int], int]] = []
-    for chained, repeat, cycles in issues:
-        if chained and found and found[-1][1] == repeat:
-            found[-1][0].append(cycles)
-        else:
-            found.append(([cycles], repeat))
-    return tuple([(tuple(cycles), repeat) for cycles, repeat in found])
+    for chained, turns, repeat, cycles in issues:
+        if not (chained and found and found[-1][1] == turns):
+            found.append(([], turns))
+        found[-1][0].extend([cycles] * (repeat // turns))
+    return tuple([(tuple(cycles), turns) for cycles, turns in found])
 
 
 def boundaries(chains: CycleChains) -> NDArray[np.int64]:

@@ -64,6 +64,7 @@ def instruction_begins(selection: Selection, target: Target) -> tuple[int, ...]:
         cycle_chains(
             (
                 issue.chained,
+                issue.turns,
                 issue.repeat,
                 instruction_cycles(issue.instruction, issue.length, selection.written_size(issue), target),
             )

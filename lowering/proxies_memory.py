@@ -229,11 +229,11 @@ def _frame_elements(ops: Sequence[Operation]) -> int:
     if not size:
         return 0
     spans: dict[SSAValue, list[int]] = {}
-    moment, repeat = -1, 0
+    moment, turns = -1, 0
     for op in ops:
         if isinstance(op, IssueOp):
-            if "chained" not in op.properties or op.count != repeat:
-                moment, repeat = moment + 1, op.count
+            if "chained" not in op.properties or op.turn_count != turns:
+                moment, turns = moment + 1, op.turn_count
             for value in op.operands:
                 if value in size:
                     spans.setdefault(value, [moment, moment])[1] = moment

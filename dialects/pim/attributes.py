@@ -17,21 +17,27 @@ from ..interned import KEPT
 class Access(NamedTuple):
     """Where an instruction reads or writes in a buffer, as a function of its repeat index i.
 
-    The address is element ``start + i * step`` of row ``row + i * row_step``.
+    The address is element ``start + i * step`` of row ``row + i * row_step``. With a ``cycle``, i counts from 0 to
+    ``cycle`` - 1 again and again.
     """
 
     row: int = 0
     row_step: int = 0
     start: int = 0
     step: int = 0
+    cycle: int = 0
 
     def shifted(self, elements: int) -> Access:
-        return Access(self.row, self.row_step, self.start + elements, self.step)
+        return self._replace(start=self.start + elements)
+
+    def last(self, repeat: int) -> int:
+        """The greatest index that an instruction which repeats so often counts to."""
+        return min(repeat, self.cycle or repeat) - 1
 
 
 @irdl_attr_definition
 class AccessAttr(Data[Access]):
-    """An access: `[row + row_step i, start + step i]`, where zeros may be left out.
+    """An access: `[row + row_step i, start + step i]`, where zeros may be left out; i modulo `cycle`, if there is one.
 
     ```mlir
     #pim.access<row 1, start 64, step 128>
@@ -46,8 +52,8 @@ class AccessAttr(Data[Access]):
 
         def parse_field() -> None:
             key = parser.parse_identifier(context_msg=" for a field of an access")
-            if key not in ("row", "row_step", "start", "step"):
-                parser.raise_error(f"unknown field '{key}' of an access; one of row, row_step, start, step expected")
+            if key not in Access._fields:
+                parser.raise_error(f"unknown field '{key}' of an access; one of {', '.join(Access._fields)} expected")
             if key in given:
                 parser.raise_error(f"field '{key}' of an access is given twice")
             given[key] = parser.parse_integer(allow_boolean=False)
@@ -56,8 +62,7 @@ class AccessAttr(Data[Access]):
         return Access(**given)
 
     def print_parameter(self, printer: Printer) -> None:
-        access = self.data
-        fields = (("row", access.row), ("row_step", access.row_step), ("start", access.start), ("step", access.step))
+        fields = zip(Access._fields, self.data, strict=True)
         printer.print_string(f"<{', '.join(f'{name} {value}' for name, value in fields if value)}>")
 
 

@@ -111,7 +111,8 @@ class AllocOp(IRDLOperation):
 class IssueOp(IRDLOperation):
     """Issues one instruction per lane and repeat index, in place of the destination.
 
-    `chained` ops alternate with the ops before them: repeat index by repeat index instead of op by op.
+    `chained` ops alternate with the ops before them, turn by turn instead of op by op. Each turn is one repeat index;
+    with `turns`, the repeats are shared out to so many turns, as many indices one after another to each.
 
     ```mlir
     %1 = pim.issue "vvadd" length 64 repeat 56 (%a, %bias : tensor<56x64xf32>, tensor<1x64xf32>)
@@ -123,6 +124,7 @@ class IssueOp(IRDLOperation):
     instruction = prop_def(StringAttr)
     length = prop_def(Integer)
     repeat = prop_def(Integer)
+    turns = opt_prop_def(Integer)
     sources = var_operand_def(F32Shape((2, 3), buffers=True))
     accesses = prop_def(BuiltinArrayAttr[AccessAttr])
     matrix = opt_operand_def(TILE)
@@ -136,8 +138,8 @@ class IssueOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     traits = traits_def(VerifiedAlone())
     assembly_format = (
-        "$instruction `length` $length `repeat` $repeat (`chained` $chained^)? (`immediate` $immediate^)? "
-        "` ` `(` ($sources^ `:` type($sources))? `)` $accesses "
+        "$instruction `length` $length `repeat` $repeat (`turns` $turns^)? (`chained` $chained^)? "
+        "(`immediate` $immediate^)? ` ` `(` ($sources^ `:` type($sources))? `)` $accesses "
         "(`matrix` $matrix^ `:` type($matrix) `row` $matrix_row `groups` $groups)? "
         "`into` $dest `:` type($dest) qualified($dest_access) attr-dict (`->` type($result)^)?"
     )
@@ -156,6 +158,7 @@ class IssueOp(IRDLOperation):
         groups: ArrayAttr | None = None,
         immediate: int | None = None,
         chained: bool = False,
+        turns: int | None = None,
     ) -> None:
         properties = {
             "instruction": string(instruction),
@@ -167,6 +170,7 @@ class IssueOp(IRDLOperation):
             "groups": groups,
             "immediate": None if immediate is None else integer(immediate),
             "chained": UnitAttr() if chained else None,
+            "turns": None if turns in (None, repeat) else integer(turns),
             "operandSegmentSizes": segments(len(sources), int(matrix is not None), 1),
         }
         operands = (*(value for value, _ in sources), *(() if matrix is None else (matrix,)), dest)
@@ -180,6 +184,11 @@ class IssueOp(IRDLOperation):
     def count(self) -> int:
         """Instructions per lane."""
         return self.repeat.value.data
+
+    @property
+    def turn_count(self) -> int:
+        """Turns in which the instructions of a lane come, if they alternate with others."""
+        return self.count if self.turns is None else self.turns.value.data
 
     @property
     def size(self) -> int:
@@ -226,6 +235,8 @@ class IssueOp(IRDLOperation):
             raise VerifyException(f"groups are {self.groups.tensor_type}, an integer for each replica expected")
         if self.size < 1 or self.count < 1:
             raise VerifyException(f"length {self.size} and repeat {self.count} have to be positive")
+        if self.turn_count < 1 or self.count % self.turn_count:
+            raise VerifyException(f"repeat {self.count} cannot be shared out to {self.turn_count} turns")
         if is_tensor(dest) != (self.result is not None):
             raise VerifyException("an instruction on tensors has a result, one on buffers has none")
         if self.result is not None and self.result.type != dest.type:
@@ -244,7 +255,9 @@ class IssueOp(IRDLOperation):
 
     def _check_bounds(self, verb: str, value: SSAValue, access: Access, reach: int) -> None:
         *rows, columns, channels = shape_of(value)
-        last = self.count - 1
+        if access.cycle < 0:
+            raise VerifyException(f"{self.instruction.data} {verb} with the negative cycle {access.cycle}")
+        last = access.last(self.count)
         lowest = min(access.start, access.start + last * access.step)
         highest = max(access.start, access.start + last * access.step) + reach
         if lowest < 0 or highest > columns * channels:

@@ -89,6 +89,7 @@ def _issue(issue: Issue, value: Callable[[int], SSAValue]) -> IssueOp:
         matrix_row=issue.matrix_row,
         immediate=issue.immediate,
         chained=issue.chained,
+        turns=issue.turns,
     )
 
 

@@ -35,6 +35,8 @@ class Issue(NamedTuple):
     matrix_row: int
     immediate: int | None
     chained: bool
+    turns: int
+    """In how many turns the repeats come, if the instruction alternates with others."""
     result: int
 
 
@@ -89,18 +91,23 @@ class Selection(NamedTuple):
     def scratch_elements(self) -> int:
         """Elements of the temporary tensors that live at the same instruction at most.
 
-        A chain of instructions runs in turns, so that its tensors live all along; what is yielded is no temporary.
+        A chain of instructions runs in turns, so that its tensors live all along; what is yielded is no temporary. A
+        tensor of one chain alone takes room for one of the blocks of columns that it comes in.
         """
         tensor: dict[int, int] = {}  # the empty tensor that each value is a version of
         lives: dict[int, list[int]] = {}
+        blocks: dict[int, int] = {}  # of each chain whose instructions take several columns at a time
         yielded: set[int] = set()
-        position = 0
+        position = turns = 0
         for step in self.steps:
             match step:
                 case Empty():
                     tensor[step.result] = step.result
                 case Issue():
-                    position += not step.chained
+                    position += not (step.chained and step.turns == turns)
+                    turns = step.turns
+                    if turns < step.repeat:
+                        blocks[position] = turns
                     tensor[step.result] = tensor.get(step.dest, step.dest)
                     for value in (step.result, *(value for value, _ in step.reads)):
                         if (held := tensor.get(value)) is not None:
@@ -111,6 +118,8 @@ class Selection(NamedTuple):
         for value, (first, last) in lives.items():
             if value not in yielded:
                 size = math.prod(self.shapes[value])
+                if first == last:
+                    size //= blocks.get(first, 1)
                 change[first] += size
                 change[last + 1] -= size
         return max(accumulate(change), default=0)
@@ -129,8 +138,9 @@ class Operand(NamedTuple):
     access: Access
     columns: int
     length: int
-    chained: bool = False
-    """Whether it is written column by column, in turns with what it is computed from."""
+    turns: int = 0
+    """If it is written in turns with what it is computed from, or with what is computed from it: how many, each for as
+    many columns one after another."""
 
     @property
     def is_contiguous(self) -> bool:
@@ -141,4 +151,4 @@ class Operand(NamedTuple):
         access = self.access
         if repeat == 1 or self.columns == 1:
             access = Access(access.row, 0, access.start, 0)
-        return self.value, access
+        return self.value, access._replace(step=access.step * max(1, self.columns // repeat))

@@ -14,6 +14,7 @@ from typing import cast
 
 from ...dialects.pim import Access
 from ..body_content import BodyContent, Shape, TileOp
+from .blocks import Blocks, turns_of
 from .selection import Constant, Empty, Issue, Matrix, Operand, Pick, Selection, Yield
 
 BINARY = {"spat.vadd": "vvadd", "spat.vsub": "vvsub", "spat.vmul": "vvmul", "spat.vmax": "vvmax"}
@@ -56,6 +57,7 @@ class _Selector:
             for operand in op.operands:
                 self._uses[operand] += 1
         self._source = 0
+        self._blocks = Blocks()
         self._picks: list[Pick] = []
         self._constants: dict[tuple[int | None, int, int], Constant] = {}
         self._matrices: dict[int, Matrix] = {}
@@ -144,7 +146,7 @@ class _Selector:
         source = self._contiguous(source)
         access = Access(source.access.row, 0, source.access.start + start, step)
         keeps_columns = (count, step) == (source.columns, source.length)
-        return Operand(source.value, access, count, length, source.chained and keeps_columns)
+        return Operand(source.value, access, count, length, source.turns if keeps_columns else 0)
 
     def pick(self, op: TileOp) -> Operand:
         """`spat.pick`: a further window, of constants."""
@@ -166,7 +168,7 @@ class _Selector:
                 "lmv", operand.length, count, [operand.reading(count)], target, access, chained=index > 0
             )
             offset += operand.length
-        return Operand(target, Access(step=total), count, total, chained=count > 1)
+        return Operand(target, Access(step=total), count, total, count if count > 1 else 0)
 
     def product(self, op: TileOp) -> Operand:
         """`spat.vmm`: a product for each column."""
@@ -175,18 +177,22 @@ class _Selector:
         count, channels = op.shapes[0]
         if weights not in self._matrices:
             self._matrices[weights] = Matrix(weights - self._inputs, self._value(self._type[weights]))
+        turns = vector.turns or turns_of(count)
+        joins = self._blocks.join(turns) and not self._blocks.wrote(vector.value)
+        free = self._blocks.take((count, channels)) if joins else None
         value = self._issue(
             "mvmul",
             vector.length,
             count,
             [vector.reading(count)],
-            self._empty(count, channels),
+            self._empty(count, channels) if free is None else free,
             Access(step=channels),
             matrix=self._matrices[weights].value,
             matrix_row=_integers(op, "row")[0],
-            chained=vector.chained,
+            chained=vector.turns > 0 or joins,
+            turns=turns or count,
         )
-        return Operand(value, Access(step=channels), count, channels, vector.chained)
+        return Operand(value, Access(step=channels), count, channels, turns)
 
     def _binary(self, op: TileOp) -> Operand:
         lhs, rhs = op.operands
@@ -197,15 +203,20 @@ class _Selector:
             right = self._spread(right, length)
         elif right.columns < count and rhs in self._weights and left.is_contiguous:
             return self._in_blocks(op, left)
-        chained = left.chained and right.chained
-        whole = left.is_contiguous and right.is_contiguous and right.columns == count and not chained
-        repeat, size = (1, count * length) if whole else (count, length)
-        target, access = self._destination(lhs, left)
-        value = self._issue(
-            BINARY[op.name], size, repeat, [left.reading(repeat), right.reading(repeat)], target, access,
-            chained=chained,
-        )  # fmt: skip
-        return Operand(value, Access(step=length), count, length, chained)
+        whole = left.is_contiguous and right.is_contiguous and right.columns == count
+        turns = left.turns if left.turns == right.turns else 0
+        joins = whole and self._blocks.join(turns)
+        if not joins and turns < count:
+            turns = 0
+        repeat = turns or (1 if whole else count)
+        size = count * length // repeat if whole else length
+        reads = [left.reading(repeat), right.reading(repeat)]
+        free = [self._operands[number].value for number in op.operands if joins and self._is_done(number)]
+        target = self._empty(count, length) if left.value in free else self._destination(lhs, left)[0]
+        value = self._issue(BINARY[op.name], size, repeat, reads, target, Access(step=size), chained=turns > 0)
+        for tile in free:
+            self._blocks.leave((count, length), tile)
+        return Operand(value, Access(step=length), count, length, turns)
 
     def _in_blocks(self, op: TileOp, left: Operand) -> Operand:
         """A contiguous tile with a constant column, several columns at a time."""
@@ -365,7 +376,9 @@ class _Selector:
         matrix_row: int = 0,
         immediate: int | None = None,
         chained: bool = False,
+        turns: int | None = None,
     ) -> int:
+        turns = repeat if turns is None else turns
         if repeat == 1:
             reads = [(value, _once(read)) for value, read in reads]
             access, chained = _once(access), False
@@ -374,10 +387,15 @@ class _Selector:
         self._written.add(result)
         issue = Issue(
             self._source, instruction, length, repeat, tuple(reads), dest, access, matrix, matrix_row, immediate,
-            chained, result,
+            chained, turns, result,
         )  # fmt: skip
         self.steps.append(issue)
+        self._blocks.issued(result, turns, repeat, chained)
         return result
+
+    def _is_done(self, number: int) -> bool:
+        """Whether it is a product that nothing else reads: where it lies, another one may lie in each turn."""
+        return self._maker[number] == "spat.vmm" and self._uses[number] == 1
 
 
 _SELECT: dict[str, Callable[[_Selector, TileOp], Operand]] = {

@@ -37,8 +37,9 @@ def execute(op: IssueOp, turn: int, memory: dict[SSAValue, F32], matrices: dict[
 
     def part(value: SSAValue, access: Access, size: int) -> F32:
         *_, columns, channels = shape_of(value)
-        row = access.row + turn * access.row_step
-        start = row * columns * channels + access.start + turn * access.step
+        index = turn % access.cycle if access.cycle else turn
+        row = access.row + index * access.row_step
+        start = row * columns * channels + access.start + index * access.step
         assert 0 <= start <= start + size <= memory[value].size, "outside of the buffer"
         return memory[value][start : start + size]
 
@@ -78,6 +79,10 @@ def run_tensors(op: pim.CoreBatchOp, arguments: Sequence[F32]) -> list[F32]:
     raise AssertionError
 
 
+def turns_in(op: IssueOp) -> int:
+    return op.count if op.turns is None else op.turns.value.data
+
+
 def run_buffers(block: Block, slack: Sequence[int], arguments: Sequence[F32], matrices: int) -> list[F32]:
     """Instructions change memory, in turns where they are chained."""
     outs = block.args[len(arguments) :]
@@ -88,9 +93,12 @@ def run_buffers(block: Block, slack: Sequence[int], arguments: Sequence[F32], ma
     chain: list[IssueOp] = []
 
     def finish() -> None:
-        for turn in range(chain[0].count if chain else 0):
+        turns = turns_in(chain[0]) if chain else 0
+        for turn in range(turns):
             for op in chain:
-                execute(op, turn, memory, products, WIDE)
+                each = op.count // turns
+                for index in range(turn * each, (turn + 1) * each):
+                    execute(op, index, memory, products, WIDE)
         chain.clear()
 
     for op in block.ops:
@@ -98,7 +106,7 @@ def run_buffers(block: Block, slack: Sequence[int], arguments: Sequence[F32], ma
             size = int(np.prod(shape_of(op.result))) + op.slack.value.data
             memory[op.result] = np.full(size, np.nan, np.float32)
         elif isinstance(op, IssueOp):
-            if op.chained is None or not chain or chain[0].count != op.count:
+            if op.chained is None or not chain or turns_in(chain[0]) != turns_in(op):
                 finish()
             chain.append(op)
     finish()
@@ -173,7 +181,7 @@ def bodies(draw: st.DrawFn) -> pim.CoreBatchOp:
         return draw(st.sampled_from(body.tiles)) if body.tiles and draw(st.booleans()) else body.empty()
 
     for _ in range(draw(st.integers(1, 9))):
-        kind = draw(st.sampled_from(["whole", "columns", "fill", "part", "product", "sum", "chain"]))
+        kind = draw(st.sampled_from(["whole", "columns", "fill", "part", "product", "sum", "chain", "blocks"]))
         if kind in ("whole", "columns"):
             whole = kind == "whole"
             name = draw(st.sampled_from([*UNARY, *BINARY]))
@@ -205,6 +213,20 @@ def bodies(draw: st.DrawFn) -> pim.CoreBatchOp:
             reads = [(product, by_column), operand(False)]
             total = body.issue("vvadd", channels, columns, reads, product, by_column, chained=True)
             body.tiles += draw(st.sampled_from([[total], [total, product], [total, moved]]))
+        elif kind == "blocks":
+            turns = draw(st.sampled_from([turns for turns in range(1, columns + 1) if columns % turns == 0]))
+            more = {"matrix": body.matrix, "groups": groups, "turns": turns}
+            sizes = everything // turns, turns
+            block = Access(step=sizes[0])
+            tiles = [
+                body.issue("mvmul", channels, columns, [operand(False)], body.empty(), by_column, **more, chained=first)
+                for first in (False, True)
+            ]
+            reads = [(tile, block) for tile in tiles]
+            total = body.issue("vvadd", *sizes, reads, body.empty(), block, chained=True)
+            again = body.issue("mvmul", channels, columns, [operand(False)], tiles[1], by_column, **more, chained=True)
+            total = body.issue("vvadd", *sizes, [(total, block), (again, block)], total, block, chained=True)
+            body.tiles += draw(st.sampled_from([[total], [total, again], [total, *tiles]]))
     yielded = draw(st.lists(st.sampled_from([body.constant, *body.tiles]), min_size=1, max_size=3))
     return body.batch(yielded)
 
@@ -263,6 +285,23 @@ def test_a_chain_needs_the_room_of_one_column() -> None:
     product = body.issue("mvmul", 3, 4, [(moved, Access(step=3))], body.empty(), Access(step=3), **more)
     block = bufferize_body(body.batch([product]), TARGET).block
     assert [shape_of(op.result) for op in block.ops if isinstance(op, pim.AllocOp)] == [(1, 3)]
+
+
+def test_blocks_need_the_room_of_one_turn() -> None:
+    body = Body(1, 6, 3)
+    groups = ArrayAttr.get(np.zeros(1, np.int32))
+    more = {"matrix": body.matrix, "groups": groups, "turns": 2}
+    read = [(body.rows, Access(step=3))]
+    one = body.issue("mvmul", 3, 6, read, body.empty(), Access(step=3), **more)
+    other = body.issue("mvmul", 3, 6, read, body.empty(), Access(step=3), **more, chained=True)
+    reads = [(one, Access(step=9)), (other, Access(step=9))]
+    total = body.issue("vvadd", 9, 2, reads, body.empty(), Access(step=9), chained=True)
+    block = bufferize_body(body.batch([total]), TARGET).block
+    assert [shape_of(op.result) for op in block.ops if isinstance(op, pim.AllocOp)] == [(3, 3), (3, 3)]
+    first, second, added = [op for op in block.ops if isinstance(op, IssueOp)]
+    assert first.dest_access.data == second.dest_access.data == Access(step=3, cycle=3)
+    assert [access for _, access in added.reads] == [Access(), Access()]
+    assert added.dest_access.data == Access(step=9)
 
 
 def test_products_do_not_overwrite_what_is_held() -> None:

@@ -167,11 +167,12 @@ def check_tiles(batch: pim.CoreBatchOp, element_bytes: int) -> None:
     position: dict[Operation, int] = {}
     turn = count()
     now = next(turn)
-    repeat = 0
+    turns = 0
     for op in batch.block.ops:
         if isinstance(op, pim.IssueOp):
-            if op.chained is None or op.count != repeat:
-                now, repeat = next(turn), op.count
+            mine = op.count if op.turns is None else op.turns.value.data
+            if op.chained is None or mine != turns:
+                now, turns = next(turn), mine
             position[op] = now
     lives: list[Life] = []
     for op in batch.block.ops:
