@@ -9,13 +9,10 @@ from itertools import islice
 from ..analysis.lane_events.layout import UNBOUNDED
 from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts
+from .memory_relief import relieved
 from .placement_search import shortened
 from .replica_placement import PlacedLanes, ReplicaPlacer
 from .row_leads import LeadShortener, short_leads
-
-PERIODS = (1.0, 0.5)
-"""From the deadline of one sample to that of the next, in times that every core works on one at least. The shorter, the
-more samples are in flight: then cores wait less, but hold more rows."""
 
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
 """Of a sample's rows, by how much each batch may be ahead of its readers; tried in this order while rows do not fit."""
@@ -35,10 +32,8 @@ def schedule_replicas(
     If nothing fits, it is the one that needs least memory. If a ``lead`` is given, that of all batches is so many rows
     in the end, whether it fits or not. Raises `NoRoomError` if the weights do not fit.
     """
-    placers = [ReplicaPlacer(batches, costs, samples, period) for period in (PERIODS if samples > 1 else PERIODS[:1])]
-    found = [(placer, _placed(placer)) for placer in placers]
-    placer, placed = min(found, key=lambda pair: _rank(pair[1]))
-    best = shortened(placer, placed)
+    placer = ReplicaPlacer(batches, costs, samples)
+    best = shortened(placer, _placed(placer))
     if not lead:
         return best
     leads = [lead] * len(batches)
@@ -49,8 +44,8 @@ def _placed(placer: ReplicaPlacer) -> PlacedLanes:
     """The best placement with leads that leave room for the rows.
 
     If they do not fit where nothing holds batches back, these may be less and less far ahead of their slowest reader,
-    until a placement fits; and on each that does not fit, those whose rows overfill cores even less, until that hardly
-    gives anything better.
+    until a placement fits. Where none does, replicas move off the cores that rows overfill, and batches whose rows do
+    that run even less far ahead, until shorter leads hardly give anything better.
     """
     shortener = LeadShortener(placer)
     least = short_leads(placer.timed)
@@ -65,6 +60,8 @@ def _placed(placer: ReplicaPlacer) -> PlacedLanes:
         if any(placed.fits for placed in first):
             found += [*first, *rounds]
             break
+        quickest = min(first, key=lambda placed: placed.timeline.makespan)
+        first.append(relieved(placer, quickest))
         first += [held for held in map(shortener.shorten, first) if held is not None]
         before = _best(found) if found else None
         found += first

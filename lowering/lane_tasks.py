@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
-from ..analysis.latency_allocation import ENOUGH
 from ..analysis.timeline import TimedBatch, TransferCosts
 from ..analysis.wavefront import LaneBatch, Read
 from ..dialects.spat import BatchOp, ComputeBatchOp
@@ -65,13 +64,18 @@ def moved_batches(
     ]
 
 
+ENOUGH = 0.25
+"""Of the shortest possible interval between samples, for how long a replica without weights may be busy with one: with
+fewer replicas, each holds more rows that wait for it; more of them take more messages."""
+
+
 def spread_vector_batches(batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int = 1) -> None:
     """Gives batches without weights as many replicas as keep each busy for half as long as the busiest layer at most.
 
     Their lanes are bound to no core, so that this only says over how many cores they spread. Messages count: a batch
     that passes on the network's input has little else to do. Where there is no layer to keep up with, each lane may
     have a core of its own. Of several ``samples``, it is enough if each replica is busy for the share `ENOUGH` of what
-    every core has to do; more of them only take memory.
+    every core has to do.
     """
     model = TransferModel(costs.target, uniform=True)
     busy = [_turns(batch) * costs.of(batch).cycles for batch in batches if batch.vmm_ops]

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from ..analysis.lane_scheduler import WORTH_COMPILING
 from ..analysis.occupancy import busy_cycles
-from ..analysis.timeline import TimedBatch
 from ..analysis.waits import ChainFinder
 from .replica_placement import PlacedLanes, ReplicaPlacer
 
@@ -124,7 +123,7 @@ class _Search:
         """Whether a group moves to another core."""
         core = self._core.copy()
         core[group] = to
-        timed = self._moved(core, int(self._placer.owner[group]))
+        timed = self._placer.with_cores(self._timed, int(self._placer.owner[group]), core)
         timeline = self._placer.scheduled(timed, self._best.leads)
         latest = self._timeline.makespan * (SLACK + 1) // SLACK
         if timeline.makespan >= min(latest, self._best.timeline.makespan * (FAR + 1) // FAR):
@@ -139,13 +138,6 @@ class _Search:
         self._free[to] -= arrays
         self._core, self._timed, self._timeline = core, timed, timeline
         return True
-
-    def _moved(self, core: Ints, batch: int) -> list[TimedBatch]:
-        """The batches when only replicas of one have moved."""
-        timed = list(self._timed)
-        one = timed[batch]
-        timed[batch] = replace(one, cores=core[self._placer.group_of[batch]])
-        return timed
 
 
 class _Moves:

@@ -49,6 +49,10 @@ other times than planned."""
 TOLERANCE = 0.005
 """Of the makespan, what longer gaps may cost."""
 
+PERIOD = 0.5
+"""From the deadline of one sample to that of the next, of the shortest possible interval. The shorter, the more samples
+are in flight: cores wait less, and hold more rows."""
+
 ROUNDS = 8
 """Placements to try: each is made for the times at which replicas are busy in the schedule on the one before."""
 
@@ -80,10 +84,7 @@ class PlacedLanes:
 class ReplicaPlacer:
     """Places the replicas of ``batches``. Methods raise `NoRoomError` if the weights do not fit."""
 
-    def __init__(
-        self, batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int = 1, period: float = 1.0
-    ) -> None:
-        """``period`` is from the deadline of one sample to that of the next, in times that every core works on one."""
+    def __init__(self, batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int = 1) -> None:
         replicas = np.array([batch.replica_count for batch in batches])
         target = costs.target
         self.batches, self.costs, self.target, self.samples = batches, costs, target, samples
@@ -94,7 +95,7 @@ class ReplicaPlacer:
         self.group_of = [one.cores for one in self.timed]
         work = sum(one.cycles * one.batch.lanes for one in self.timed)
         share = work // (samples * target.machine.core_count)
-        self.graph = graph_of(self.timed, Samples(samples, int(period * share)))
+        self.graph = graph_of(self.timed, Samples(samples, int(PERIOD * share)))
         self.slots = [slot_bytes(batch, target) for batch in batches]
         model = TransferModel(target)
         self.transfers = [model.of(batch.outs[0]) for batch in batches]
@@ -164,10 +165,19 @@ class ReplicaPlacer:
             timed, self.target.machine.core_count, leads, self.graph, self.in_turn, self.request, self.gap
         )
 
+    def peaks(self, timed: list[TimedBatch], timeline: Timeline) -> Ints:
+        """[cores] bytes that seem to be held at the moment when they are most."""
+        return estimated_peaks(self.batches, timed, timeline, self.costs, self.slots, self.graph)
+
     def excess(self, timed: list[TimedBatch], timeline: Timeline, room: int) -> int:
         """Bytes that seem to be missing in the core that needs most, if each has ``room``."""
-        peaks = estimated_peaks(self.batches, timed, timeline, self.costs, self.slots, self.graph)
-        return max(0, int(peaks.max()) - room)
+        return max(0, int(self.peaks(timed, timeline).max()) - room)
+
+    def with_cores(self, timed: list[TimedBatch], batch: int, core: Ints) -> list[TimedBatch]:
+        """The batches when only replicas of one have moved: ``core`` [groups] is where all are."""
+        moved = list(timed)
+        moved[batch] = replace(timed[batch], cores=core[self.group_of[batch]])
+        return moved
 
     def _placed(self, core: Ints, leads: Sequence[int], room: int) -> PlacedLanes:
         """The schedule with each group on its ``core``, wherever on the mesh these are."""

@@ -1,0 +1,140 @@
+"""Moves replicas away from cores whose rows overfill them.
+
+Most cores have room where a few are overfull: a replica that reads large rows holds those that wait for it. On the
+fullest core, the replica that holds most rows goes to the core with most room, and all is scheduled again. The move
+stays if fewer bytes are missing in all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .replica_placement import PlacedLanes, ReplicaPlacer
+from .schedule_memory import held_rings
+
+Ints = NDArray[np.int64]
+
+TRIES = 40
+
+PATIENCE = 4
+"""Moves from one core without success, after which the next one has its turn."""
+
+MOST_MISSING = 4
+"""Memories of cores that may be missing in all: where it is more, rows are too many for all cores, not for some."""
+
+LONGER = 1.02
+"""By how much a schedule may be longer than without any move."""
+
+
+def relieved(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
+    """The placement with replicas moved, so that less memory is missing; ``placed`` itself if no move helps."""
+    relief = _Relief(placer, placed)
+    if relief.missing > MOST_MISSING * placed.room:
+        return placed
+    return relief.run()
+
+
+class _Relief:
+    """Where replicas are, and what the schedule there takes."""
+
+    def __init__(self, placer: ReplicaPlacer, placed: PlacedLanes) -> None:
+        self._placer, self._placed = placer, placed
+        self._core, self._timed, self._timeline = np.concatenate(placed.cores), placed.timed, placed.timeline
+        machine = placer.target.machine
+        self._free = machine.arrays_per_core - np.bincount(self._core, placer.arrays, machine.core_count).astype(int)
+        self._reads = [[read.producer for read in timed.batch.reads] for timed in placer.timed]
+        self._peaks = placer.peaks(placed.timed, placed.timeline)
+        self._tried: set[tuple[int, int]] = set()
+        self._failed: dict[int, int] = {}
+        """Moves from each core without success, since the last one with."""
+
+    @property
+    def missing(self) -> int:
+        """Bytes that all cores together lack."""
+        return _missing(self._peaks, self._placed.room)
+
+    def run(self) -> PlacedLanes:
+        for _ in range(TRIES):
+            move = self._move()
+            if not self.missing or move is None:
+                break
+            source = int(self._core[move[0]])
+            if self._take(*move):
+                self._failed.clear()
+            else:
+                self._failed[source] = self._failed.get(source, 0) + 1
+        if self._timed is self._placed.timed:
+            return self._placed
+        return replace(
+            self._placed,
+            cores=np.split(self._core, self._placer.first),
+            timed=self._timed,
+            timeline=self._timeline,
+            excess=max(0, int(self._peaks.max()) - self._placed.room),
+        )
+
+    def _move(self) -> tuple[int, int] | None:
+        """A group to move, and where to: of the fullest core, what suffices and fits there; else what holds most.
+
+        None if nothing is left to try.
+        """
+        rings = held_rings(self._timed, self._timeline, self._placer.slots, self._placer.graph)
+        room = self._placed.room
+        for core in np.argsort(-self._peaks, kind="stable").tolist():
+            over = int(self._peaks[core]) - room
+            if over <= 0:
+                break
+            if self._failed.get(core, 0) == PATIENCE:
+                continue
+            held: dict[int | None, int] = {}
+            for size, batch in rings[rings[:, 0] == core][:, 3:].tolist():
+                held[batch] = max(size, held.get(batch, 0))
+            found: list[tuple[int, bool, int, int, int]] = []
+            groups: list[int] = np.flatnonzero(self._core == core).tolist()
+            for group in groups:
+                to = self._roomiest(group)
+                if to is not None:
+                    size, there = self._holds(group, held), int(self._peaks[to])
+                    found.append((-min(size, over + 1), there + size > room, there, group, to))
+            if found:
+                return min(found)[3:]
+        return None
+
+    def _holds(self, group: int, held: dict[int | None, int]) -> int:
+        """Bytes of rows that a group reads or makes, of those that its core holds of each batch."""
+        batch = int(self._placer.owner[group])
+        return sum(held.get(one, 0) for one in {batch, *self._reads[batch]})
+
+    def _roomiest(self, group: int) -> int | None:
+        """The emptiest core with room for the group's arrays and without another replica of its batch."""
+        placer = self._placer
+        allowed = self._free >= placer.arrays[group]
+        allowed[self._core[placer.owner == placer.owner[group]]] = False
+        allowed[[core for other, core in self._tried if other == group]] = False
+        cores = np.flatnonzero(allowed)
+        return int(cores[np.argmin(self._peaks[cores])]) if len(cores) else None
+
+    def _take(self, group: int, to: int) -> bool:
+        """Whether a group moves to another core."""
+        self._tried.add((group, to))
+        placer, core = self._placer, self._core.copy()
+        core[group] = to
+        timed = placer.with_cores(self._timed, int(placer.owner[group]), core)
+        timeline = placer.scheduled(timed, self._placed.leads)
+        peaks = placer.peaks(timed, timeline)
+        if timeline.makespan > LONGER * self._placed.timeline.makespan:
+            return False
+        if _missing(peaks, self._placed.room) >= self.missing:
+            return False
+        arrays = int(placer.arrays[group])
+        self._free[self._core[group]] += arrays
+        self._free[to] -= arrays
+        self._core, self._timed, self._timeline, self._peaks = core, timed, timeline, peaks
+        return True
+
+
+def _missing(peaks: Ints, room: int) -> int:
+    return int(np.maximum(peaks - room, 0).sum())
