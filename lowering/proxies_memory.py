@@ -174,9 +174,10 @@ def _extremes(events: Ints, largest: bool) -> tuple[Ints, Ints]:
     """For each row and core with an event, as one number, ascending: the first or the last step."""
     row, core, step = events
     place = row * _CORES + core
-    order = np.lexsort((-step if largest else step, place))
-    found, index = np.unique(place[order], return_index=True)
-    return found, step[order][index]
+    order = np.argsort(place, kind="stable")
+    place, step = place[order], step[order]
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    return place[first], (np.maximum if largest else np.minimum).reduceat(step, first) if len(first) else step
 
 
 _CORES = 1 << 24

@@ -25,10 +25,6 @@ class Target:
 
     def __hash__(self) -> int:
         """Costs are kept by target, and looked up often."""
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
         return hash(self.machine)
 
     @cached_property
