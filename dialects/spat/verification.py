@@ -80,7 +80,8 @@ def verify_fetches(fetches: ArrayAttr | None) -> None:
         return
     if (fetches.array < 0).any():
         raise VerifyException("fetches name a constant, a core or a step that is negative")
-    if len(np.unique(fetches.array[:, :2], axis=0)) < len(fetches.array):
+    constant, core, _ = fetches.array.T.tolist()
+    if len(set(zip(constant, core, strict=True))) < len(constant):
         raise VerifyException("fetches name a constant twice for a core")
 
 
