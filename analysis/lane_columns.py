@@ -118,7 +118,7 @@ def code_columns(
         use_first=numbers(uses.first),
         use_core=numbers(uses.core),
         use_place=numbers(use_place),
-        by_urgency=numbers(np.lexsort((use_place, uses.row))),
+        by_urgency=numbers(np.argsort(uses.row * len(core) + use_place, kind="stable")),
         reader_first=numbers(uses.start),
         readers=numbers(uses.readers),
         send=numbers(send),

@@ -241,7 +241,7 @@ class Machine:
 
     def flight_cycles(self, source: Amount, target: Amount, size_bytes: Amount) -> I64:
         """The same in cycles, of which the last one may not be taken in full."""
-        return _ceil_div(self._flight_ps(source, target, size_bytes), int(_ps(self.period_ns)))
+        return _ceil_div(self._flight_ps(source, target, size_bytes), self._period_ps)
 
     def local_read_ns(self, size_bytes: Amount) -> F64:
         """Time in which a core reads so much of its own memory."""
@@ -253,6 +253,10 @@ class Machine:
         return np.where(write, _memory_ps(memory, size_bytes, True), _memory_ps(memory, size_bytes, False)) / 1000
 
     # Shorthands
+
+    @cached_property
+    def _period_ps(self) -> int:
+        return int(_ps(self.period_ns))
 
     @property
     def _chip(self) -> ChipConfig:
@@ -278,7 +282,7 @@ class Machine:
     def _cycles(self, before_ps: Amount, last_ps: Amount, pipeline_cycles: int) -> I64:
         """Clock edges until the instruction has left; a last step of no time at all is seen one edge later."""
         last = np.asarray(last_ps, np.int64)
-        edges = _ceil_div(np.asarray(before_ps, np.int64) + last, int(_ps(self.period_ns)))
+        edges = _ceil_div(np.asarray(before_ps, np.int64) + last, self._period_ps)
         return edges + pipeline_cycles + (last == 0)
 
 

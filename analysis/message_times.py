@@ -85,12 +85,13 @@ class Residence:
         if not len(self.core):
             return np.zeros((0, 5), np.int64)
         ring = self.batch * (int(self.core.max()) + 1) + self.core
-        order = np.lexsort((self.first, ring))
+        behind = int(self.last.max()) + 1
+        begun = ring * behind + self.first
+        order = np.argsort(begun, kind="stable")
         ring, first, last = ring[order], self.first[order], self.last[order]
         begins = np.flatnonzero(np.diff(ring, prepend=-1))
         # Of the rows that have come by the end of row i, all but the i that came before it are held with it.
-        behind = int(last.max()) + 1
-        held = np.searchsorted(ring * behind + first, ring * behind + last, side="right") - np.arange(len(ring))
+        held = np.searchsorted(begun[order], ring * behind + last, side="right") - np.arange(len(ring))
         return np.stack(
             (
                 self.batch[order[begins]],

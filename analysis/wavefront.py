@@ -44,7 +44,7 @@ class LaneBatch:
 def lane_steps(batches: Sequence[LaneBatch]) -> list[Ints]:
     """The position of each lane of each batch in one order of all lanes: a permutation of ``range(sum(lanes))``.
 
-    ``batches`` are in topological order. Takes one sort of all lanes so far per batch.
+    ``batches`` are in topological order. Takes one insertion into all lanes so far per batch.
     """
     readers: list[list[tuple[int, RowWindow]]] = [[] for _ in batches]
     for index, batch in enumerate(batches):
@@ -53,13 +53,10 @@ def lane_steps(batches: Sequence[LaneBatch]) -> list[Ints]:
                 readers[read.producer].append((index, read.window))
     batch_of, lane_of = np.zeros(0, np.int64), np.zeros(0, np.int64)
     for index in range(len(batches) - 1, -1, -1):
-        # The order so far has odd keys; lanes that come right before position p get key 2p.
+        # Lanes come right before the position of their first reader, which is never before that of the lane before.
         before = _first_reads(batches[index].lanes, readers[index], batch_of, lane_of)
-        key = np.concatenate((2 * np.arange(len(batch_of)) + 1, 2 * before))
-        batch_of = np.concatenate((batch_of, np.full(len(before), index)))
-        lane_of = np.concatenate((lane_of, np.arange(len(before))))
-        order = np.lexsort((lane_of, key))
-        batch_of, lane_of = batch_of[order], lane_of[order]
+        batch_of = np.insert(batch_of, before, index)
+        lane_of = np.insert(lane_of, before, np.arange(len(before)))
     steps = [np.empty(batch.lanes, np.int64) for batch in batches]
     for index, mine in enumerate(steps):
         position = np.flatnonzero(batch_of == index)

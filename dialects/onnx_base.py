@@ -184,7 +184,8 @@ def same_element_type(*values: SSAValue) -> Attribute:
     """The element type that all ``values`` have."""
     first = element_type_of(values[0])
     for value in values[1:]:
-        require(element_type_of(value) == first, f"operands of {values[0].type} and {value.type} mix element types")
+        if element_type_of(value) != first:  # types take long to print
+            raise VerifyException(f"operands of {values[0].type} and {value.type} mix element types")
     return first
 
 

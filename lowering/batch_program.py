@@ -174,7 +174,9 @@ class BatchProgram:
                 self.values[value] = Tensor(shape, position, number, self._labels[position])
         for op in ops_of(self.others, spat.InputOp, pim.InputOp):
             self.values[op.result] = Tensor(shape_of(op.result), None, 0, op.input_name.data)
-        producers = {out: place for op, place in index.items() if isinstance(op, pim.CoreBatchOp) for out in op.outs}
+        producers = {
+            out: place for op, place in index.items() if isinstance(op, pim.CoreBatchOp) for out in op.split_operands[3]
+        }
         for op in ops_of(self.others, pim.RowsOp):
             position = producers.get(op.result)
             label = UNNAMED if position is None else self._labels[position]

@@ -172,7 +172,7 @@ class _TileLook:
 
     def is_of(self, parts: _Parts) -> bool:
         """Whether the body is as it was."""
-        return self._parts == parts and self._tables == _tables(self._picks)
+        return self._parts == parts and (not self._picks or self._tables == _tables(self._picks))
 
 
 def _tables(ops: Sequence[Operation]) -> tuple[object, ...]:

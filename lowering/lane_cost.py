@@ -114,9 +114,10 @@ class BatchCosts:
         self._known: dict[BatchOp, BatchCost] = {}
 
     def of(self, batch: BatchOp) -> BatchCost:
-        if batch not in self._known:
-            self._known[batch] = self._cost(batch)
-        return self._known[batch]
+        found = self._known.get(batch)
+        if found is None:
+            found = self._known[batch] = self._cost(batch)
+        return found
 
     def _cost(self, batch: BatchOp) -> BatchCost:
         target, selection = self.target, select(body_content(batch))

@@ -36,8 +36,7 @@ class Traffic:
             if tensor.messages:
                 found.append((tensor, _joined(tensor.messages)))
             elif tensor.producer is not None and self._level is Level.SCHEDULED:
-                row, core, home = self._needed[tensor]
-                found.append((tensor, np.column_stack((row, home, core, np.full(len(row), -1)))))
+                found.append((tensor, self._needed[tensor]))
         return found
 
     @cached_property
@@ -48,8 +47,7 @@ class Traffic:
             if tensor.loads:
                 found.append((tensor, _joined(tensor.loads)))
             elif tensor.producer is None and tensor.readers and self._level is Level.SCHEDULED:
-                row, core, _ = self._needed[tensor]
-                pairs = np.column_stack((row, core))
+                pairs = self._needed[tensor][:, ::2]
                 found.append((tensor, np.column_stack((pairs, self._first_reads(tensor, pairs)))))
         return found
 
@@ -193,8 +191,8 @@ class Traffic:
 
     @cached_property
     def _needed(self) -> dict[Tensor, Ints]:
-        """Of each tensor, row, core, and the core that computes the row: who reads what it has not computed itself, or
-        is said to need it. Sorted by row, then by core.
+        """Of each tensor, [n, 4] of row, the core that computes it, core, and -1: who reads what it has not computed
+        itself, or is said to need it. Sorted by row, then by core.
 
         What several deferred communications bring comes several times.
         """
@@ -220,12 +218,10 @@ class Traffic:
         pairs = np.sort(np.concatenate((_distinct(np.concatenate(found)), *again)))
         row, core = np.divmod(pairs, _CORES)
         row, core = row[away := home[row] != core], core[away]
-        ends = np.searchsorted(row, np.cumsum(rows))
-        table = np.stack((row, core, home[row]))
-        needed: dict[Tensor, Ints] = {}
-        for (tensor, begin), (low, high) in zip(first.items(), pairwise([0, *ends.tolist()]), strict=True):
-            needed[tensor] = table[:, low:high] - np.array([[begin], [0], [0]])
-        return needed
+        ends = [0, *np.searchsorted(row, np.cumsum(rows)).tolist()]
+        begins = np.repeat(np.array(list(first.values()), np.int64), np.diff(ends))
+        table = np.stack((row - begins, home[row], core, np.full(len(row), -1)), axis=1)
+        return {tensor: table[low:high] for tensor, (low, high) in zip(first, pairwise(ends), strict=True)}
 
     def _first_reads(self, tensor: Tensor, pairs: Ints) -> Ints:
         """The step at which each core first reads each row; 0 if it never does."""

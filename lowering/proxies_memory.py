@@ -27,7 +27,7 @@ def buffer_elements(program: BatchProgram, target: Target) -> int:
     for batch in program.batches:
         tiles += batch.body.once(("tiles", target), partial(_tile_elements, program.body_ops[batch.op], target))
     batches = [batch.op for batch in program.batches if isinstance(batch.op, pim.CoreBatchOp)]
-    if any(op.outs for op in batches):
+    if any(op.split_operands[3] for op in batches):
         return tiles + sum(_slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp))
     return tiles + _row_elements(batches, program.others)
 
@@ -74,7 +74,7 @@ def _row_elements(batches: Sequence[pim.CoreBatchOp], others: Sequence[Operation
     pads = {value: [0, 0] for batch in batches for value in batch.results_}
     pads |= {value: [0, 0] for value in roots.values()}
     for batch in batches:
-        for value, window in zip(batch.inputs, batch.windows, strict=True):
+        for value, window in zip(batch.split_operands[0], batch.windows, strict=True):
             held = pads.get(roots.get(value, value))
             if held is not None and isinstance(window, WindowAttr):
                 held[:] = max(held[0], window.data.pad_left), max(held[1], window.data.pad_right)
@@ -174,9 +174,10 @@ def _extremes(events: Ints, largest: bool) -> tuple[Ints, Ints]:
     """For each row and core with an event, as one number, ascending: the first or the last step."""
     row, core, step = events
     place = row * _CORES + core
-    order = np.lexsort((-step if largest else step, place))
-    found, index = np.unique(place[order], return_index=True)
-    return found, step[order][index]
+    order = np.argsort(place, kind="stable")
+    place, step = place[order], step[order]
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    return place[first], (np.maximum if largest else np.minimum).reduceat(step, first) if len(first) else step
 
 
 _CORES = 1 << 24

@@ -90,7 +90,11 @@ def row_instances(rows: pim.RowsOp, lanes_of: dict[pim.CoreBatchOp, Lanes]) -> I
     place, lanes_read, made = (
         core * height + row for row, core in ((found.row, found.core), _joined(begun).T[:2], _joined(computed).T[:2])
     )
-    return replace(found, passing=np.isin(place, made) & ~np.isin(place, lanes_read))
+    size = int(max(column.max(initial=-1) for column in (place, made, lanes_read))) + 1
+    passing = np.zeros(size, np.bool_)
+    passing[made] = True
+    passing[lanes_read] = False
+    return replace(found, passing=passing[place])
 
 
 def producer_of(rows: pim.RowsOp) -> pim.CoreBatchOp | None:

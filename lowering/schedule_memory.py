@@ -37,12 +37,12 @@ def estimated_peaks(
     target = costs.target
     if slots is None:
         slots = [slot_bytes(batch, target) for batch in batches]
-    scratch = _scratch(batches, timed, timeline, costs)
-    constants = np.zeros(target.machine.core_count, np.int64)
-    for op, one in zip(batches, timed, strict=True):
-        constants[np.unique(one.cores)] += costs.of(op).constant_bytes
+    cores = target.machine.core_count
+    found = [costs.of(batch) for batch in batches]
+    scratch = _scratch([cost.scratch_bytes for cost in found], timed, timeline, cores)
+    constants = _constants([cost.constant_bytes for cost in found], timed, cores)
     rings = held_rings(timed, timeline, slots, graph)
-    return scratch + constants + _most_held(rings, target.machine.core_count)
+    return scratch + constants + _most_held(rings, cores)
 
 
 def held_rings(
@@ -55,13 +55,22 @@ def held_rings(
     return np.stack((*ring, rows * np.array(slots)[batch], batch), axis=1)
 
 
-def _scratch(batches: Sequence[BatchOp], timed: Sequence[TimedBatch], timeline: Timeline, costs: BatchCosts) -> Ints:
-    """[cores] bytes of the places for temporary tiles, as they are shared in the end."""
-    cores = costs.target.machine.core_count
+def _constants(sizes: Sequence[int], timed: Sequence[TimedBatch], cores: int) -> Ints:
+    """[cores] bytes of the constants of all batches, which take ``sizes`` [batches]."""
+    batch = np.repeat(np.arange(len(timed)), [one.replicas for one in timed])
+    core = np.concatenate([np.zeros(0, np.int64), *(one.cores[: one.replicas] for one in timed)])
+    batch, core = np.divmod(np.unique(batch * cores + core), cores)
+    found = np.zeros(cores, np.int64)
+    np.add.at(found, core, np.array(sizes, np.int64)[batch])
+    return found
+
+
+def _scratch(sizes: Sequence[int], timed: Sequence[TimedBatch], timeline: Timeline, cores: int) -> Ints:
+    """[cores] bytes of the places for temporary tiles, as they are shared in the end; a batch takes ``sizes``
+    [batches]."""
     core = np.concatenate([one.cores for one in timed])
     owner = np.repeat(np.arange(len(timed)), [len(one.cores) for one in timed])
     interrupted = interrupting(core, np.concatenate(timeline.start), np.concatenate(timeline.finish) - 1, owner)
-    sizes = [costs.of(batch).scratch_bytes for batch in batches]
     found = np.zeros(cores, np.int64)
     np.maximum.at(found, core, np.array(sizes)[owner])
     for at, pairs in interrupted.items():

@@ -21,27 +21,24 @@ _UNKNOWN = attrgetter("regions"), attrgetter("attributes"), attrgetter("successo
 
 
 class BlockLook:
-    """One look at a block: all that the validity of its ops follows from, by identity."""
+    """One look at a block: all that the validity of its ops follows from. Of the same block it mostly is the very same
+    objects, which are compared faster than anything is made of them."""
 
-    __slots__ = ("block", "held", "key")
+    __slots__ = ("around", "block", "parts")
 
     def __init__(self, block: Block, ops: list[Operation], around: type[Operation]) -> None:
-        arguments, properties = block.args, list(map(_PROPERTIES, ops))
-        operands, results = list(map(_OPERANDS, ops)), list(map(_RESULTS, ops))
-        values = [*arguments, *chain.from_iterable(results)]
+        results = list(map(_RESULTS, ops))
+        types = list(map(_TYPE, chain(block.args, chain.from_iterable(results))))
         self.block = block
-        self.held: list[object] = [*ops, *map(_PARENT, ops), *values, *map(_TYPE, values)]
-        """The objects whose identities are in the key: no other may get one while it is remembered."""
-        self.held += chain.from_iterable(operands)
-        self.held += chain.from_iterable([one.values() for one in properties])
-        kinds = list(map(type, ops))
-        self.key = (
-            around if any(map(is_within, set(kinds))) else None,
-            kinds,
-            len(arguments),
-            list(map(len, chain(operands, results, properties))),
-            list(chain.from_iterable(properties)),
-            list(map(id, self.held)),
+        self.around = around
+        self.parts = (
+            ops,
+            list(map(_PARENT, ops)),
+            list(map(_OPERANDS, ops)),
+            results,
+            types,
+            block.args,
+            list(map(_PROPERTIES, ops)),
         )
 
     @staticmethod
@@ -49,6 +46,18 @@ class BlockLook:
         """A look at a block in an op of the class ``around``; None if more counts than would be seen."""
         ops = block_ops(block)
         return None if any(any(map(part, ops)) for part in _UNKNOWN) else BlockLook(block, ops, around)
+
+    def remembered(self) -> BlockLook:
+        """The look as it is now, whatever happens to the ops."""
+        *parts, properties = self.parts
+        self.parts = (*parts, list(map(dict, properties)))
+        return self
+
+    def is_like(self, before: BlockLook) -> bool:
+        """Whether the block is as it was then."""
+        if self.around is not before.around and any(map(is_within, set(map(type, self.parts[0])))):
+            return False
+        return self.parts == before.parts
 
 
 class VerifiedBlocks:
@@ -64,13 +73,13 @@ class VerifiedBlocks:
         self._before, self._known = self._known, {}
 
     def known(self, look: BlockLook) -> list[object] | None:
-        """What is in a block, as it was given to `add`, if it is the very same as then."""
+        """What is in a block, as it was given to `add`, if it is as it was then."""
         found = self._known.get(id(look.block)) or self._before.get(id(look.block))
-        if found is None or found[0].key != look.key:
+        if found is None or not look.is_like(found[0]):
             return None
         self._known[id(look.block)] = found
         return found[1]
 
     def add(self, look: BlockLook, content: list[object]) -> None:
         """Remembers a block whose ops were found valid."""
-        self._known[id(look.block)] = look, content
+        self._known[id(look.block)] = look.remembered(), content

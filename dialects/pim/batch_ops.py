@@ -175,7 +175,8 @@ class CoreBatchOp(IRDLOperation):
 
     @property
     def block(self) -> Block:
-        return self.body.block
+        """The block of the body, which is the only region."""
+        return self.regions[0].block
 
     @property
     def input_arguments(self) -> Sequence[SSAValue]:

@@ -231,7 +231,8 @@ class BatchOp(IRDLOperation, ABC):
 
     @property
     def block(self) -> Block:
-        return self.body.block
+        """The block of the body, which is the only region."""
+        return self.regions[0].block
 
     @property
     def input_arguments(self) -> Sequence[SSAValue]:

@@ -96,7 +96,8 @@ def verify_fetches(fetches: ArrayAttr | None) -> None:
     if not fetches.has_data or not fetches.size:
         return
     verify_numbers("a number of fetches", fetches)
-    if len(np.unique(fetches.array[:, :2], axis=0)) < len(fetches.array):
+    constant, core, _ = fetches.array.T.tolist()
+    if len(set(zip(constant, core, strict=True))) < len(constant):
         raise VerifyException("fetches name a constant twice for a core")
 
 
