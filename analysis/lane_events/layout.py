@@ -33,6 +33,9 @@ PATIENCE = 2000
 """Cycles, about one product, that a core waits to send the most urgent row rather than another, and that have to
 remain of a lane for a more urgent one to be put in between."""
 
+COURTESY = 100
+"""Cycles that a core waits between two instructions for a message that is about to come."""
+
 EVENTS, HELD, RESUMES, PORT, INPUTS, FETCHES, FETCHING = range(7)
 """Of the chip: how many events are to come, how many lanes the lead holds back, how often lanes went on after an
 interruption, until when the port of global memory is taken, how many rows of inputs are still to be loaded, from

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .layout import NONE, PATIENCE, RESUMES, Code, Facts, State
+from .layout import COURTESY, NONE, PATIENCE, RESUMES, Code, Facts, State
 from .list_heaps import push_event
 
 
@@ -79,7 +79,10 @@ def next_message(code: Code, state: State, core: int, time: int) -> int:
 
 
 def between(code: Code, state: State, core: int, time: int) -> int:
-    """From ``time`` on, when the core is free or between two instructions of its lane, as far as is known now."""
+    """From ``time`` on, when the core is free or between two instructions of its lane, as far as is known now.
+
+    An instruction that has only just begun has waited for the message instead.
+    """
     lane = state.current[core]
     if lane == NONE:
         return max(time, state.free[core])
@@ -87,7 +90,28 @@ def between(code: Code, state: State, core: int, time: int) -> int:
     if origin == NONE:
         return max(time, state.free[core]) + state.load_left[core]
     place = next_instruction(code, code.batch[lane], time - origin)
+    if has_waited(code, state, lane, place, time - origin):
+        return time
     return time if place == code.begins_first[code.batch[lane] + 1] else max(time, origin + code.begins[place])
+
+
+def has_waited(code: Code, state: State, lane: int, place: int, cycle: int) -> int:
+    """Whether a lane may have waited, until it is at this cycle, with the instruction before ``place``."""
+    first = code.begins_first[code.batch[lane]]
+    if place == first or cycle - code.begins[place - 1] > COURTESY:
+        return 0
+    if place == first + 1 and state.start[lane] != state.origin[code.core[lane]]:
+        return 0  # it has gone on meanwhile, as is noted for its first cycle
+    return 1
+
+
+def stopped_at(code: Code, state: State, lane: int, cycle: int) -> int:
+    """How many cycles a lane has done when it takes a message at this one."""
+    batch = code.batch[lane]
+    place = next_instruction(code, batch, cycle)
+    if place < code.begins_first[batch + 1] and code.begins[place] == cycle:
+        return cycle
+    return code.begins[place - 1] if has_waited(code, state, lane, place, cycle) else cycle
 
 
 def next_instruction(code: Code, batch: int, cycle: int) -> int:
@@ -111,8 +135,13 @@ def receive(code: Code, state: State, use: int, time: int) -> None:
     if state.current[core] == NONE:
         state.free[core] = max(state.free[core], received)
         return
-    resume(state, state.current[core], time - state.origin[core], received)
-    state.origin[core] += code.receive[use]
+    lane = state.current[core]
+    done = stopped_at(code, state, lane, time - state.origin[core])
+    if done == 0 and time > state.origin[core]:
+        state.start[lane] = received
+    else:
+        resume(state, lane, done, received)
+    state.origin[core] = received - done
 
 
 def resume(state: State, lane: int, done: int, time: int) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilec.analysis import lane_scheduler
 from tilec.analysis.lane_columns import graph_of
-from tilec.analysis.lane_events.layout import PATIENCE
+from tilec.analysis.lane_events.layout import COURTESY, PATIENCE
 from tilec.analysis.lane_rank import RankedBatch, lane_ranks
 from tilec.analysis.lane_scheduler import schedule_lanes
 from tilec.analysis.message_times import message_steps, most_at_once, residences, row_reads
@@ -222,12 +222,26 @@ def test_a_receiver_in_the_middle_of_a_lane_is_held_up() -> None:
 
 
 def test_a_receiver_is_held_up_between_two_of_its_instructions() -> None:
-    """The lane of core 1 has instructions at 0, 40 and 70; the row that is there at 10 waits until 40."""
+    """The lane of core 1 has instructions at 0, 400 and 700; the row that is there at 200 waits until 400."""
     reader = batch(1, 30, [1], row_by_row(0))
-    held = replace(batch(1, 100, [1]), begins=(0, 40, 70))
-    timeline = schedule_lanes([batch(1, 10, [0]), held, reader], CORES)
-    assert timeline.messages[0].tolist() == [[0, 1, 40]]
-    assert finishes(timeline)[1:] == [[100 + RECEIVE], [130 + RECEIVE]]
+    held = replace(batch(1, 1000, [1]), begins=(0, 400, 700))
+    timeline = schedule_lanes([batch(1, 200, [0]), held, reader], CORES)
+    assert timeline.messages[0].tolist() == [[0, 1, 400]]
+    assert finishes(timeline)[1:] == [[1000 + RECEIVE], [1030 + RECEIVE]]
+
+
+@pytest.mark.parametrize("begins", [(0, 400, 700), (0, 1, 700)])
+def test_a_receiver_waits_a_little_for_a_message(begins: tuple[int, ...]) -> None:
+    """Rather than begin an instruction that takes long, the first or another one: the row does not wait for its end."""
+    reader = batch(1, 30, [1], row_by_row(0))
+    batches = [batch(1, COURTESY, [0]), replace(batch(1, 1000, [1]), begins=begins), reader]
+    timeline = schedule_lanes(batches, CORES)
+    assert validate_timeline(batches, timeline) == []
+    assert timeline.messages[0].tolist() == [[0, 1, COURTESY]]
+    received, done = COURTESY + RECEIVE, begins[1] if begins[1] < COURTESY else 0
+    assert starts(timeline)[1] == [0 if done else received]
+    assert timeline.resumes[1].tolist() == ([[0, done, received]] if done else [])
+    assert finishes(timeline)[1] == [received + 1000 - done]
 
 
 def test_an_urgent_lane_interrupts_another_one() -> None:
@@ -256,14 +270,14 @@ def test_an_urgent_lane_interrupts_another_one() -> None:
 
 def test_of_rows_that_wait_one_that_can_go_goes_first() -> None:
     """Core 1 reads the more urgent row, but cannot take it for long; core 2 can."""
-    long = 10 * PATIENCE
+    long, there = 10 * PATIENCE, 2 * COURTESY
     batches = [
-        batch(1, 10, [0]),
+        batch(1, there, [0]),
         replace(batch(1, long, [1]), begins=(0,)),
         batch(1, 99, [1], row_by_row(0)),
         batch(1, 9, [2], row_by_row(0)),
     ]
-    assert schedule_lanes(batches, CORES).messages[0].tolist() == [[0, 1, long], [0, 2, 10]]
+    assert schedule_lanes(batches, CORES).messages[0].tolist() == [[0, 1, long], [0, 2, there]]
     batches[1] = replace(batch(1, PATIENCE, [1]), begins=(0,))
     sent = schedule_lanes(batches, CORES).messages[0].tolist()
     assert sent == [[0, 1, PATIENCE], [0, 2, PATIENCE + SEND + FLIGHT]]
