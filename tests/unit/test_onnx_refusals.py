@@ -161,9 +161,9 @@ def test_all_problems_are_reported() -> None:
     with pytest.raises(TileErrors) as caught:
         import_onnx(model_of(nodes).SerializeToString())
     assert str(caught.value).splitlines() == [
-        "error: <model>: node 'n1': Det (opset 17): the operator is not supported",
-        "error: <model>: node 'n2': Hardmax (opset 17): the operator is not supported",
-        "error: <model>: node 'n4': Reshape (opset 17): the standard knows no attribute other",
+        "error: <model>: node 'n1': Det (opset 17): the operator is not supported; see docs/operators.md",
+        "error: <model>: node 'n2': Hardmax (opset 17): the operator is not supported; see docs/operators.md",
+        "error: <model>: node 'n4': Reshape (opset 17): the standard knows no attribute other; see docs/operators.md",
     ]
 
 
