@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from ..support.diagnostics import TileError, TileErrors
+from ..support.diagnostics import TileError, TileErrors, system_reason
 
 R = TypeVar("R")
 Check = Callable[["RecordReader", object, str], Any]
@@ -147,7 +147,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise TileError(str(path), f"cannot be read: {error.strerror}") from None
+        raise TileError(str(path), f"cannot be read: {system_reason(error)}", "name a file that can be read") from None
 
 
 def parse_json(data: bytes, source: str) -> object:
@@ -155,9 +155,9 @@ def parse_json(data: bytes, source: str) -> object:
     try:
         return json.loads(data, object_pairs_hook=_unique_object)
     except RecursionError:
-        raise TileError(source, "is not valid JSON: nested too deeply") from None
+        raise TileError(source, "is not valid JSON: nested too deeply", "flatten it") from None
     except ValueError as error:
-        raise TileError(source, f"is not valid JSON: {error}") from None
+        raise TileError(source, f"is not valid JSON: {error}", "correct it") from None
 
 
 def _unique_object(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -29,7 +29,7 @@ def parse_program(text: str, source: str) -> Program:
     except UnexpectedInput as error:
         found = text[error.pos_in_stream :].split("\n", 1)[0][:30] if error.pos_in_stream is not None else ""
         what = f"unexpected {found!r}" if found.strip() else "unexpected end of line"
-        raise TileError(f"{source}:{error.line}:{error.column}", what) from None
+        raise TileError(f"{source}:{error.line}:{error.column}", what, "see docs/package_format.md") from None
     return _Assembler(source).assemble(tree)
 
 

@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, system_reason
 from .columns import COLUMN_TYPES, Columns, Program, Target
 from .field_check import field_faults
 from .isa import BY_CODE, BY_MNEMONIC, ISA, OP_LIMIT, REGISTER_COUNT
@@ -40,6 +40,7 @@ _REGISTERS = ("rd", "rs1", "rs2")
 _OFFSETS = ("offset_value", "offset_select")
 _CODES = {name: int(info.op) for name, info in BY_MNEMONIC.items()} | {"sld": SLD}
 _MOST_CORES = 1 << 16
+_REMEDY = "give a stream that a compiler for pimsim-nn wrote"
 _GREATEST = 2.0**62
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
@@ -72,7 +73,7 @@ class JsonProgram:
             groups[core] = self.groups[number]
         program = Program.from_cores(target, cores, groups)
         if faults := field_faults(program.columns, limit=1):
-            raise TileError(self.source, f"{program.place(faults[0].row)}: {faults[0].reason}")
+            raise TileError(self.source, f"{program.place(faults[0].row)}: {faults[0].reason}", _REMEDY)
         return program
 
     def place(self, row: int) -> str:
@@ -102,7 +103,7 @@ class JsonProgram:
         return Columns.from_arrays(arrays)
 
     def _inexpressible(self, row: int, what: str) -> TileError:
-        return TileError(self.source, f"{self.place(row)} has {what}; such a stream can only be timed")
+        return TileError(self.source, f"{self.place(row)} has {what}", "such a stream can only be timed")
 
 
 def read_program_json(path: Path) -> JsonProgram:
@@ -110,7 +111,7 @@ def read_program_json(path: Path) -> JsonProgram:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise TileError(str(path), f"cannot be read: {error.strerror}") from None
+        raise TileError(str(path), f"cannot be read: {system_reason(error)}", "name a file that can be read") from None
     return parse_program_json(data, str(path))
 
 
@@ -138,29 +139,29 @@ def _inflate(data: bytes, source: str) -> bytes:
     try:
         return zlib.decompress(data, _GZIP_OR_ZLIB)
     except zlib.error as error:
-        raise TileError(source, f"is neither JSON nor compressed JSON ({error})") from None
+        raise TileError(source, f"is neither JSON nor compressed JSON ({error})", _REMEDY) from None
 
 
 def _parse(text: bytes, source: str) -> dict[str, Any]:
     try:
         content = json.loads(text)
     except RecursionError:
-        raise TileError(source, "is not valid JSON: nested too deeply") from None
+        raise TileError(source, "is not valid JSON: nested too deeply", "flatten it") from None
     except ValueError as error:
-        raise TileError(source, f"is not valid JSON: {error}") from None
+        raise TileError(source, f"is not valid JSON: {error}", "correct it") from None
     return _mapping(content, source, "the file")
 
 
 def _mapping(value: object, source: str, path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TileError(source, f"{path} is {_shown(value)}, not an object")
+        raise TileError(source, f"{path} is {_shown(value)}, not an object", _REMEDY)
     return cast("dict[str, Any]", value)
 
 
 def _read_groups(value: object, source: str, core: int) -> tuple[int, ...]:
     path = f"config.array_group_map.core{core}"
     if not isinstance(value, list):
-        raise TileError(source, f"{path} is {_shown(value)}, not a list")
+        raise TileError(source, f"{path} is {_shown(value)}, not a list", _REMEDY)
     counts = cast("list[object]", value)
     return tuple(_whole(count, source, f"{path}[{number}]", 0, 2**31 - 1) for number, count in enumerate(counts))
 
@@ -168,7 +169,7 @@ def _read_groups(value: object, source: str, core: int) -> tuple[int, ...]:
 def _read_core(value: object, source: str, core: int) -> dict[str, I64]:
     """The columns of one core. The quick way first; whatever is wrong is looked for afterwards."""
     if not isinstance(value, list):
-        raise TileError(source, f"core{core} is {_shown(value)}, not a list")
+        raise TileError(source, f"core{core} is {_shown(value)}, not a list", _REMEDY)
     lines = cast("list[Any]", value)
     try:
         op = [_CODES[name] for name in map(itemgetter("op"), lines)]
@@ -222,12 +223,12 @@ def _first_error(lines: list[Any], source: str, core: int) -> TileError:
 
 
 def _error(source: str, core: int, row: int, what: str) -> TileError:
-    return TileError(source, f"core {core}, instruction {row} {what}")
+    return TileError(source, f"core {core}, instruction {row} {what}", _REMEDY)
 
 
 def _whole(value: object, source: str, path: str, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise TileError(source, f"{path} is {_shown(value)}, not a whole number from {least} to {most}")
+        raise TileError(source, f"{path} is {_shown(value)}, not a whole number from {least} to {most}", _REMEDY)
     return value
 
 

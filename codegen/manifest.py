@@ -99,10 +99,14 @@ def parse_manifest(data: bytes, source: str) -> Manifest:
     """Reads a manifest. Every way in which it can be wrong is a user error about ``source``."""
     content = parse_json(data, source)
     if not isinstance(content, dict) or "format" not in content:
-        raise TileError(source, "is not the manifest of a package")
+        raise TileError(source, "is not the manifest of a package", "name a package that tile-compile wrote")
     found = cast("dict[str, Any]", content)
     if found["format"] != FORMAT:
-        raise TileError(source, f"has format {str(found['format'])[:40]!r}, not {FORMAT!r}")
+        raise TileError(
+            source,
+            f"has format {str(found['format'])[:40]!r}, not {FORMAT!r}",
+            "name a package that tile-compile wrote",
+        )
     if found.get("version") != VERSION:
         remedy = "read it with the version of tile that wrote it, or compile the model again"
         raise TileError(source, f"has version {str(found.get('version'))[:40]}, this is version {VERSION}", remedy)

@@ -59,7 +59,7 @@ def require_valid_stream(
     """Raises the faults of a program, if it has any."""
     faults = check_stream(program, weights, global_memory_bytes)
     if faults:
-        raise TileErrors(TileError(where, str(fault)) for fault in faults)
+        raise TileErrors(TileError(where, str(fault), "make the program again") for fault in faults)
 
 
 @dataclass

@@ -7,6 +7,7 @@ them (:meth:`OnnxOp.of`).
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self, TypeAlias
@@ -94,6 +95,7 @@ class OnnxOp(IRDLOperation, ABC):
         placeholder = TensorType(i64, ())
         probe = cls.create(operands=operands, result_types=[placeholder] * results, properties=properties)
         try:
+            probe._verify_numbers()
             types = probe.infer()
         finally:
             probe.erase()
@@ -119,6 +121,16 @@ class OnnxOp(IRDLOperation, ABC):
         for name in self.attributes:
             if "." not in name:
                 raise VerifyException(f"has no attribute {name!r}")
+        self._verify_numbers()
+
+    def _verify_numbers(self) -> None:
+        for name, attribute in self.properties.items():
+            if isinstance(attribute, FloatAttr) and not self.allows_number(number := attribute.value.data):
+                raise VerifyException(f"attribute {name} is {number}, a finite number is expected")
+
+    def allows_number(self, number: float) -> bool:
+        """Whether this may be one of the attributes."""
+        return math.isfinite(number)
 
     # Text
 

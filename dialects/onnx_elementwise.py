@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import TypeAttribute
 from xdsl.irdl import (
@@ -274,6 +276,10 @@ class ClipOp(UnaryOp):
 
     minimum = opt_prop_def(Float, prop_name="min")
     maximum = opt_prop_def(Float, prop_name="max")
+
+    def allows_number(self, number: float) -> bool:
+        """A bound may be infinite."""
+        return not math.isnan(number)
 
 
 @irdl_op_definition

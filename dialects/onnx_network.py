@@ -97,6 +97,7 @@ class PoolOp(OnnxOp, ABC):
     def infer(self) -> tuple[Tensor]:
         x = shape_of(self.x)
         require(len(x) > 2, f"x has shape {shape_text(x)}, expected [N, C, spatial...]")
+        require(self.ceil_mode.value.data in (0, 1), f"ceil_mode is {self.ceil_mode.value.data}, 0 or 1 expected")
         window = self.window()
         for pad, extent in zip(window.pads, window.extents * 2, strict=True):
             require(pad < extent, f"pads {list(window.pads)} are not smaller than the window of {list(window.extents)}")
@@ -128,6 +129,11 @@ class AveragePoolOp(PoolOp):
     name = "onnx.AveragePool"
 
     count_include_pad = prop_def(Int64, default_value=int64(0))
+
+    def infer(self) -> tuple[Tensor]:
+        counted = self.count_include_pad.value.data
+        require(counted in (0, 1), f"count_include_pad is {counted}, 0 or 1 expected")
+        return super().infer()
 
 
 class GlobalPoolOp(OnnxOp, ABC):

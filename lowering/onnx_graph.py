@@ -50,7 +50,10 @@ def _unsupported(model: OnnxModel, node: NodeProto) -> list[TileError]:
         if not problems:
             attributes = Node(node, where, model.opset, {})
             problems = rule.unsupported(attributes) if rule else ["the operator is not supported"]
-    return [TileError(where, f"{domain}{node.op_type} (opset {opset}): {problem}") for problem in problems]
+    return [
+        TileError(where, f"{domain}{node.op_type} (opset {opset}): {problem}", "see docs/operators.md")
+        for problem in problems
+    ]
 
 
 def _where(model: OnnxModel, node: NodeProto) -> str:
@@ -84,7 +87,7 @@ def input_types(model: OnnxModel, dims: Mapping[str, int]) -> dict[str, TensorTy
     for name, extent in dims.items():
         if name not in symbols:
             known = f"it has {', '.join(symbols)}" if symbols else "it has none"
-            errors.append(TileError(f"--dim {name}={extent}", f"the model has no such dimension; {known}"))
+            errors.append(TileError(f"--dim {name}={extent}", "the model has no such dimension", known))
     if errors:
         raise TileErrors(errors)
     return types
@@ -97,12 +100,18 @@ def _input_type(
     what = f"input {value.name!r}"
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
-        raise TileError(where, f"{what} is a {(kind or 'value without a type').removesuffix('_type')}, not a tensor")
+        raise TileError(
+            where,
+            f"{what} is a {(kind or 'value without a type').removesuffix('_type')}, not a tensor",
+            "give tensors only",
+        )
     tensor: TypeProto.Tensor = value.type.tensor_type
     dtype = DTYPES.get(tensor.elem_type)
     element_type = None if dtype is None else element_type_of(dtype)
     if dtype is None or element_type is None:
-        raise TileError(where, f"{what} has elements of the unsupported type number {tensor.elem_type}")
+        raise TileError(
+            where, f"{what} has elements of the unsupported type number {tensor.elem_type}", "convert it to float"
+        )
     if not tensor.HasField("shape"):
         raise TileError(where, f"{what} has no shape", "export the model with the shapes of its inputs")
     names = [
@@ -152,7 +161,7 @@ class _Builder:
                     continue
             except (Unsupported, VerifyException) as error:
                 problem = f"{proto.op_type} (opset {self.model.opset}): {error}"
-                self.errors.append(TileError(_where(self.model, proto), problem))
+                self.errors.append(TileError(_where(self.model, proto), problem, "see docs/operators.md"))
             except TileError as error:
                 self.errors.append(error)
             self.unknown.update(proto.output)

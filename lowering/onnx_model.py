@@ -93,11 +93,15 @@ def node_label(node: NodeProto) -> str:
 def check_size(where: str, what: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """Refuses tensors that no compiler run could hold, before anything is allocated."""
     if len(shape) > MAX_RANK:
-        raise TileError(where, f"{what} has {len(shape)} dimensions, at most {MAX_RANK} are supported", "")
+        raise TileError(where, f"{what} has {len(shape)} dimensions, at most {MAX_RANK} are supported", "reshape it")
     size = math.prod(shape) * dtype.itemsize
     if size > MAX_TENSOR_BYTES:
         text = "x".join(map(str, shape))
-        raise TileError(where, f"{what} of shape {text} has {size} bytes, at most {MAX_TENSOR_BYTES} are supported", "")
+        raise TileError(
+            where,
+            f"{what} of shape {text} has {size} bytes, at most {MAX_TENSOR_BYTES} are supported",
+            "make it smaller",
+        )
 
 
 # The file

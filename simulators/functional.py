@@ -138,9 +138,9 @@ def _check(package: Package) -> None:
 
 def _error(package: Package, fault: StreamFault) -> TileError:
     if fault.index < 0:
-        return TileError(f"core {fault.core}", fault.reason)
+        return TileError(f"core {fault.core}", fault.reason, "compile the model again")
     row = int(package.program.core_start[fault.core]) + fault.index
-    return TileError(package.program.place(row), fault.reason)
+    return TileError(package.program.place(row), fault.reason, "compile the model again")
 
 
 def _message_order(program: Program) -> Rendezvous:

@@ -105,7 +105,7 @@ def _check_ranges(program: Program, core: int, touched: Accesses, target: Target
         start, stop = int(part.start[index]), int(part.start[index] + part.size[index])
         what = f"{name} at bytes {start} to {stop}"
         what += f", beyond its {size} bytes" if outside(part, size)[index] else ", not at whole elements"
-        raise TileError(program.place(int(program.core_start[core]) + index), what)
+        raise TileError(program.place(int(program.core_start[core]) + index), what, "compile the model again")
 
 
 def _parts(touched: Accesses, local: int, shared: int) -> Iterator[tuple[str, Range, int]]:

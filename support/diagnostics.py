@@ -38,3 +38,8 @@ class TileErrors(TileError):
 
     def __str__(self) -> str:
         return "\n".join(str(error) for error in self.errors)
+
+
+def system_reason(error: OSError) -> str:
+    """What the system says about a file, as a part of a message."""
+    return (error.strerror or str(error)).lower()

@@ -423,6 +423,8 @@ MODELS: dict[str, tuple[Build, tuple[int, ...]]] = {
     "normalization, beta 1/2": (lrn(0.5), IMAGE),
     "normalization, beta 3/4": (lrn(0.75), IMAGE),
     "normalization, beta 1": (lrn(1.0), IMAGE),
+    "normalization, more than all channels": (lrn(1.0, 101), IMAGE),
+    "normalization, just all channels": (lrn(0.75, 13), IMAGE),
     **{f"{kind}": (binary(kind), IMAGE) for kind in ("Add", "Sub", "Mul", "Max", "Min")},
     **{f"{kind} with a constant": (with_constant(kind), IMAGE) for kind in ("Add", "Sub", "Mul", "Max", "Min", "Div")},
     **{

@@ -80,6 +80,6 @@ def _llvm_spelling(arguments: Sequence[str], flags: set[str], valued: set[str], 
             elif value in _TRUE:
                 yield name
             else:
-                raise TileError(name, f"takes 'true' or 'false', not '{value}'")
+                raise TileError(name, f"takes 'true' or 'false', not '{value}'", "give one of them")
         else:
             yield f"{name}{equals}{value}"

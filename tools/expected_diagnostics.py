@@ -68,7 +68,7 @@ class ExpectedDiagnostics:
                 pattern = _pattern(match["text"], match["regex"] is not None)
             except re.error as error:
                 where = f"{name}:{number}:{position[1]}"
-                raise TileError(where, f"invalid regular expression: {error}") from None
+                raise TileError(where, f"invalid regular expression: {error}", "correct it") from None
             result.expectations.append(_Expectation(match["kind"], match["text"], pattern, position, target))
         return result
 

@@ -21,7 +21,7 @@ from xdsl.utils.exceptions import (
     VerifyException,
 )
 
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, system_reason
 from ..support.source import SourceError
 
 SPLIT_MARKER = "// -----"
@@ -62,7 +62,7 @@ def read_input(name: str, split: bool = False) -> list[Chunk] | OnnxInput:
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        raise TileError(shown, f"cannot be read: {(error.strerror or str(error)).lower()}") from error
+        raise TileError(shown, f"cannot be read: {system_reason(error)}", "give a .mlir or .onnx file") from error
     if name.endswith(".onnx") or data.startswith(_ONNX_FIRST_BYTE):
         return OnnxInput(shown, data if name == "-" else Path(name))
     try:

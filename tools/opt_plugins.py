@@ -25,14 +25,14 @@ def load_pass_plugins(paths: Iterable[str]) -> dict[str, PassFactory]:
 def _passes_of(path: str) -> list[type[ModulePass]]:
     spec = spec_from_file_location(f"tile_pass_plugin_{Path(path).stem}", path)
     if not Path(path).is_file() or spec is None or spec.loader is None:
-        raise TileError("--load-pass-plugin", f"'{path}' is no Python file")
+        raise TileError("--load-pass-plugin", f"'{path}' is no Python file", "give a file NAME.py")
     module = module_from_spec(spec)
     # Dataclasses look their module up to resolve annotations.
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise TileError("--load-pass-plugin", f"'{path}' fails: {type(error).__name__}: {error}") from error
+        raise TileError("--load-pass-plugin", f"'{path}' fails: {type(error).__name__}: {error}", "mend it") from error
     return [
         value
         for value in vars(module).values()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, system_reason
 from .report_records import Records
 
 CHECK_FORMAT = "tile-check-report 1"
@@ -44,7 +44,9 @@ def read_numerics(path: Path, digest: str | None) -> Numerics:
         )
         about = str(content["package"])
     except OSError as error:
-        raise TileError(str(path), f"cannot be read: {error.strerror}") from None
+        raise TileError(
+            str(path), f"cannot be read: {system_reason(error)}", "give what --check-report wrote"
+        ) from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         remedy = "give what tile-run --check --check-report wrote"
         raise TileError(str(path), f"holds no verdict of a check: {error}", remedy) from error

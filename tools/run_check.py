@@ -78,7 +78,7 @@ class Reference:
             return self._session.run(self._names, dict(inputs))
         except Exception as error:  # onnxruntime's exceptions have no common class
             what = f"onnxruntime cannot run it: {str(error).splitlines()[0]}"
-            raise TileError(str(self._model), what) from None
+            raise TileError(str(self._model), what, "export it again") from None
 
 
 def output_errors(outputs: Tensors, reference: Tensors) -> list[OutputError]:
@@ -120,4 +120,6 @@ def _session(runtime: Any, model: Path) -> Any:
     try:
         return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's exceptions have no common class
-        raise TileError(str(model), f"onnxruntime cannot load it: {str(error).splitlines()[0]}") from None
+        raise TileError(
+            str(model), f"onnxruntime cannot load it: {str(error).splitlines()[0]}", "export it again"
+        ) from None

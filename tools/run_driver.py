@@ -123,7 +123,9 @@ class RunDriver:
     def _labels(self, argument: str, count: int) -> list[int]:
         labels = read_array(argument).reshape(-1)
         if len(labels) < count:
-            raise TileError(f"--labels {argument}", f"has {len(labels)} labels for {count} samples")
+            raise TileError(
+                f"--labels {argument}", f"has {len(labels)} labels for {count} samples", "give one for each"
+            )
         return [int(label) for label in labels[:count]]
 
     def _say(self, text: str) -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..codegen.arrays_file import ArraysWriter
 from ..codegen.memory_image import TensorLayout
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, system_reason
 from ..support.files import atomic_file, require_file, require_folder
 from ..support.source import choices, suggestion
 
@@ -32,7 +32,7 @@ def read_inputs(
     for argument in arguments:
         name, file = _split_name(argument, names)
         if name in found:
-            raise TileError(f"--input {argument}", f"input '{name}' is given twice")
+            raise TileError(f"--input {argument}", f"input '{name}' is given twice", "give it once")
         found[name] = read_array(file, name)
     if missing := [name for name in names if name not in found]:
         raise TileError(
@@ -60,9 +60,9 @@ def read_array(argument: str, preferred_key: str = "") -> Array:
     try:
         content: Any = np.load(path, allow_pickle=False)
     except FileNotFoundError:
-        raise TileError(str(path), "does not exist") from None
+        raise TileError(str(path), "does not exist", "name an .npy or .npz file") from None
     except OSError as error:
-        raise TileError(str(path), f"cannot be read: {error.strerror or error}") from None
+        raise TileError(str(path), f"cannot be read: {system_reason(error)}", "name an .npy or .npz file") from None
     except (ValueError, EOFError, zipfile.BadZipFile, MemoryError, SyntaxError):
         raise TileError(str(path), "is no .npy or .npz file of numbers", "write it with numpy.save") from None
     array: Array = _member(path, content, key, preferred_key) if hasattr(content, "files") else content
@@ -99,7 +99,9 @@ def _member(path: Path, content: Mapping[str, Array], key: str, preferred_key: s
     try:
         return content[chosen]
     except (ValueError, EOFError, zipfile.BadZipFile, MemoryError, OSError, SyntaxError) as error:
-        raise TileError(f"{path}:{chosen}", f"cannot be read: {str(error).splitlines()[0]}") from None
+        raise TileError(
+            f"{path}:{chosen}", f"cannot be read: {str(error).splitlines()[0]}", "write it with numpy.savez"
+        ) from None
 
 
 def _shaped(array: Array, layout: TensorLayout, batch: bool, samples: int) -> Array:

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, system_reason
 
 EXIT_USER_ERROR = 1
 EXIT_INTERNAL_ERROR = 70
@@ -97,7 +97,9 @@ def _finished(body: Callable[[Sequence[str]], int], arguments: Sequence[str]) ->
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise TileError("standard output", f"cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise TileError(
+            "standard output", f"cannot be written: {system_reason(error)}", "write elsewhere"
+        ) from None
     return code
 
 
@@ -161,7 +163,7 @@ def report_failure(name: str, error: Exception, verbose: bool = False) -> int:
             return EXIT_USER_ERROR
         case OSError():
             where = str(error.filename) if error.filename is not None else name
-            print_error(TileError(where, (error.strerror or str(error)).lower()))
+            print_error(TileError(where, system_reason(error)))
             return EXIT_USER_ERROR
         case RecursionError():
             print_error(TileError(name, "the input is nested too deeply", "flatten it"))

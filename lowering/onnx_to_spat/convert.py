@@ -355,7 +355,9 @@ def _reshape(context: LoweringContext, op: onnx.ReshapeOp) -> Feature:
     shape = shape_of(op.reshaped)
     reshaped = feature.reshaped(shape)
     if feature.is_vector and len(shape) == 4 and shape[0] == feature.images and shape[2:] != (1, 1):
-        raise refuse(op, f"a reshape of channels to positions, {list(feature.shape)} to {list(shape)}")
+        raise refuse(
+            op, f"a reshape of channels to positions, {list(feature.shape)} to {list(shape)}", "see docs/operators.md"
+        )
     return reshaped
 
 
@@ -412,7 +414,11 @@ def _spatial(context: LoweringContext, op: Operation, value: SSAValue) -> Featur
     if len(feature.shape) != 4:
         raise refuse(op, f"an operand of rank {len(feature.shape)}", "two spatial dimensions are supported")
     if feature.shape != feature.extents:
-        raise refuse(op, f"an operand of shape {list(feature.shape)} that was reshaped from {list(feature.extents)}")
+        raise refuse(
+            op,
+            f"an operand of shape {list(feature.shape)} that was reshaped from {list(feature.extents)}",
+            "see docs/operators.md",
+        )
     return feature
 
 

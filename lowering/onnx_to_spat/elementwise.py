@@ -74,7 +74,11 @@ def combine_constant(
 ) -> Feature:
     """Emits one batch per segment that combines each row with a constant that broadcasts to the feature."""
     if np.broadcast_shapes(constant.shape, feature.shape) != feature.shape:
-        raise refuse(op, f"a constant of shape {list(constant.shape)} with a feature of {list(feature.shape)}")
+        raise refuse(
+            op,
+            f"a constant of shape {list(constant.shape)} with a feature of {list(feature.shape)}",
+            "see docs/operators.md",
+        )
     full = np.broadcast_to(constant, feature.shape).reshape(
         feature.images, feature.channels, feature.height, feature.columns
     )

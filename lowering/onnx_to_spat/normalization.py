@@ -46,21 +46,25 @@ def local_response(context: LoweringContext, op: onnx.LRNOp, feature: Feature) -
     )
     if round(beta, 6) not in (0.5, 0.75, 1.0):
         raise refuse(op, f"attribute beta = {beta:g}", "0.5, 0.75 and 1 are supported")
-    if bias <= 0 or alpha < 0:
-        raise refuse(op, f"attributes bias = {bias:g}, alpha = {alpha:g}", "bias > 0 and alpha >= 0 are supported")
+    if not (0 < bias < LARGEST_LRN_SUM and alpha >= 0):
+        remedy = f"a bias between 0 and {LARGEST_LRN_SUM:g} and an alpha of at least 0 are supported"
+        raise refuse(op, f"attributes bias = {bias:g}, alpha = {alpha:g}", remedy)
     feature = in_order(context, op, feature)
     builder = BatchBuilder(feature.rows, op)
     x = merged_tile(builder, feature)
     columns, channels = shape_of(x)
-    before = (size - 1) // 2
-    padded_channels = channels + size - 1
-    padded = builder.apply(PadOp(x, before=before, after=size - 1 - before))
+    # Neighbours beyond all channels are none.
+    before = min((size - 1) // 2, channels - 1)
+    after = min(size - 1 - (size - 1) // 2, channels - 1)
+    reach = before + after + 1
+    padded_channels = channels + reach - 1
+    padded = builder.apply(PadOp(x, before=before, after=after))
     # One long row: the padding keeps the windows of neighbouring columns apart, so that one op sums all of them.
     length = columns * padded_channels
     squares = _flat(builder, multiply(builder, padded, padded), 0, length)
-    total = _flat(builder, squares, 0, length - size + 1)
-    for offset in range(1, size):
-        total = add(builder, total, _flat(builder, squares, offset, length - size + 1))
+    total = _flat(builder, squares, 0, length - reach + 1)
+    for offset in range(1, reach):
+        total = add(builder, total, _flat(builder, squares, offset, length - reach + 1))
     # From here on by column, so that constants are those of a column.
     sums = builder.view(total, 0, 0, padded_channels, columns, channels)
     scaled = multiply(builder, sums, filled(builder, sums, alpha / size))

@@ -71,7 +71,9 @@ def network_ends(stream: Stream, machine: Machine) -> I64:
     """Per core of the stream its row in the machine's network table, and at last that of global memory."""
     for core in stream.core_ids:
         if core >= machine.core_count:
-            raise TileError(f"core {core}", f"is not on the machine, which has {machine.core_count} cores")
+            raise TileError(
+                f"core {core}", f"is not on the machine, which has {machine.core_count} cores", "name its own machine"
+            )
     return np.array([*stream.core_ids, machine.core_count], np.int64)
 
 

@@ -149,7 +149,9 @@ def _check_loops(stream: Stream, options: TimingOptions) -> None:
         raise TileError("throughput mode", "has no end", "give a time to simulate")
     for number, core in enumerate(stream.core_ids):
         if stream.core_start[number] == stream.core_start[number + 1]:
-            raise TileError(f"core {core}", "has no instructions, so that it cannot run in a loop")
+            raise TileError(
+                f"core {core}", "has no instructions, so that it cannot run in a loop", "time it with --mode latency"
+            )
 
 
 def _overwrites_sources(stream: Stream) -> bool:

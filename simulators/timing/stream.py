@@ -210,7 +210,7 @@ def _check(stream: Stream) -> None:
 
 def _refuse(stream: Stream, rows: I64, wrong: Mask, what: str) -> None:
     if len(found := rows[wrong]):
-        raise TileError(stream.place(int(found[0])), what)
+        raise TileError(stream.place(int(found[0])), what, "make the stream again")
 
 
 def begins_without_widths(stream: Stream) -> bool:

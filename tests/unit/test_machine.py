@@ -261,5 +261,5 @@ def test_a_missing_network_file_is_named(tmp_path: Path) -> None:
         Machine.load(path)
     put(content, "chip_config.network_config.net_config_file_path", "nowhere.json")
     path.write_text(json.dumps(content))
-    with pytest.raises(TileError, match=r"nowhere.json: cannot be read: No such file"):
+    with pytest.raises(TileError, match=r"nowhere.json: cannot be read: no such file"):
         Machine.load(path)

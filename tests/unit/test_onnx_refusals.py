@@ -100,6 +100,23 @@ def test_deep_graph_is_no_recursion() -> None:
         ([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[9, 9])], "window of 9 does not fit into 8"),
         ([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[0, 1])], "is not positive"),
         ([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], auto_pad="MORE")], "unknown auto_pad 'MORE'"),
+        (
+            [helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], ceil_mode=2)],
+            "ceil_mode is 2, 0 or 1 expected",
+        ),
+        (
+            [helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2], count_include_pad=-1)],
+            "count_include_pad is -1, 0 or 1 expected",
+        ),
+        (
+            [helper.make_node("LeakyRelu", ["x"], ["y"], alpha=float("nan"))],
+            "alpha is nan, a finite number",
+        ),
+        (
+            [helper.make_node("LRN", ["x"], ["y"], size=3, bias=float("inf"))],
+            "bias is inf, a finite number",
+        ),
+        ([helper.make_node("Clip", ["x", "nan"], ["y"])], "min is nan, a finite number is expected"),
         ([helper.make_node("Conv", ["x", "w"], ["y"])], "x has 3 channels, w takes 4 in each of 1 groups"),
         ([helper.make_node("Conv", ["x", "w"], ["y"], group=-1)], "group is -1"),
         ([helper.make_node("Add", ["x", "w"], ["y"])], "do not broadcast"),
@@ -121,6 +138,7 @@ def test_deep_graph_is_no_recursion() -> None:
 )
 def test_bad_nodes(nodes: list[onnx.NodeProto], message: str) -> None:
     constants = {"w": np.ones((2, 4, 3, 3), np.float32), "i": np.array([1, 2]), "minus": np.array([-1, -1])}
+    constants["nan"] = np.array(np.nan, np.float32)
     with pytest.raises(TileError, match=message.replace("(", r"\(").replace(")", r"\)")):
         import_onnx(model_of(nodes, constants=constants).SerializeToString())
 
@@ -143,9 +161,9 @@ def test_all_problems_are_reported() -> None:
     with pytest.raises(TileErrors) as caught:
         import_onnx(model_of(nodes).SerializeToString())
     assert str(caught.value).splitlines() == [
-        "error: <model>: node 'n1': Det (opset 17): the operator is not supported",
-        "error: <model>: node 'n2': Hardmax (opset 17): the operator is not supported",
-        "error: <model>: node 'n4': Reshape (opset 17): the standard knows no attribute other",
+        "error: <model>: node 'n1': Det (opset 17): the operator is not supported; see docs/operators.md",
+        "error: <model>: node 'n2': Hardmax (opset 17): the operator is not supported; see docs/operators.md",
+        "error: <model>: node 'n4': Reshape (opset 17): the standard knows no attribute other; see docs/operators.md",
     ]
 
 
