@@ -102,9 +102,10 @@ def _emit_columns(
 ) -> SSAValue:
     """Emits the batches of one column part."""
     matrix = product.matrix(weights, columns.start, columns.stop)
+    slices = _overlapping_first(product)
     partials = [
-        _emit_part(context, op, product, product.slices[span.start : span.stop], matrix, mapping)
-        for span in split_evenly(len(product.slices), mapping.row_parts)
+        _emit_part(context, op, product, slices[span.start : span.stop], matrix, mapping)
+        for span in split_evenly(len(slices), mapping.row_parts)
     ]
     value = _emit_sum(context, op, partials, mapping.replicas)
     bias = None if bias is None else bias[columns.start : columns.stop]
@@ -131,8 +132,8 @@ def _emit_part(
         )
         for s in first_row
     }
-    first = slices[0].row
-    held = builder.weight(matrix[first : slices[-1].row + slices[-1].length])
+    held, starts = _rows_of(matrix, slices)
+    weights = builder.weight(held)
 
     def read(piece: Piece, start: int, length: int) -> SSAValue:
         width = feature.segments[piece.segment].width
@@ -151,23 +152,22 @@ def _emit_part(
         window = builder.apply(GatherOp([view for part in runs for view in part]))
         total_length = sum(part.length for part in slices)
         vectors = [
-            builder.view(window, 0, part.row - first, total_length, product.columns, part.length) for part in slices
+            builder.view(window, 0, start, total_length, product.columns, part.length)
+            for part, start in zip(slices, starts, strict=True)
         ]
     else:
         vectors = [view for part in runs for view in part]
 
     total: SSAValue | None = None
-    for part, vector in _overlapping_first(product, slices, vectors):
-        partial = builder.apply(VMMOp(vector, held, part.row - first))
+    for vector, start in zip(vectors, starts, strict=True):
+        partial = builder.apply(VMMOp(vector, weights, start))
         total = partial if total is None else builder.apply(VAddOp(total, partial))
     assert total is not None
     return context.emit(builder, total)[0]
 
 
-def _overlapping_first(
-    product: Product, slices: Sequence[Slice], vectors: Sequence[SSAValue]
-) -> list[tuple[Slice, SSAValue]]:
-    """Slices and their vectors in an order in which those that read the same of neighbouring windows follow each other.
+def _overlapping_first(product: Product) -> list[Slice]:
+    """The slices in an order in which those that read the same of neighbouring windows follow each other.
 
     The elements that one slice reads of a window, another one reads of the next: where the window moves by so many
     elements as lie between them. Their addresses then are in registers still.
@@ -179,8 +179,23 @@ def _overlapping_first(
         position = piece.column * product.kernel.dilation[1] * width + part.runs[0].start
         return piece.row, piece.segment, position % (product.step * width), position
 
-    pairs = list(zip(slices, vectors, strict=True))
-    return pairs if product.copy_cycles else sorted(pairs, key=lambda pair: place(pair[0]))
+    return list(product.slices) if product.copy_cycles else sorted(product.slices, key=place)
+
+
+def _rows_of(matrix: Weights, slices: Sequence[Slice]) -> tuple[Weights, list[int]]:
+    """The rows of the matrix that some slices multiply, in its own order; and of each slice, its first row there."""
+    ordered = sorted(slices, key=lambda part: part.row)
+    start: dict[Slice, int] = {}
+    count = 0
+    for part in ordered:
+        start[part] = count
+        count += part.length
+    first = ordered[0].row
+    if ordered[-1].row + ordered[-1].length == first + count:  # without gaps: without a copy
+        rows = matrix[first : first + count]
+    else:
+        rows = np.concatenate([matrix[part.row : part.row + part.length] for part in ordered])
+    return rows, [start[part] for part in slices]
 
 
 def _emit_sum(context: LoweringContext, op: Operation, partials: Sequence[SSAValue], replicas: int) -> SSAValue:

@@ -12,20 +12,30 @@ from dataclasses import dataclass, field
 
 from ..body_content import Shape
 
+LONG = 14
+"""Products of a row whose results are in registers all along: those of two slices are, and what they read comes and
+goes. Longer rows are worth turns."""
+
 MOST_COLUMNS = 8
-"""Products of one turn at most: results of two slices, and what the slices of a turn read, have to fit 31 registers."""
+"""Products of one turn at most: so the results of two slices are in registers, and what a slice has read."""
 
 FEWEST_COLUMNS = 5
-"""Products of one turn at least: each turn takes instructions of its own to add them."""
+"""Products of one turn of a sum at least: each turn takes instructions of its own to add them."""
 
 
-def turns_of(columns: int) -> int:
-    """In how many turns products come, each of as many columns; 0 if all of them come one after another."""
-    if columns > MOST_COLUMNS:
+def turns_of_sum(columns: int) -> int:
+    """In how many turns products come that are added to others, each of as many columns; 0 if one after another."""
+    if columns > LONG:
         for each in range(MOST_COLUMNS, FEWEST_COLUMNS - 1, -1):
             if columns % each == 0:
                 return columns // each
     return 0
+
+
+def turns_with_constant(columns: int, blocks: int) -> int:
+    """The same of products that only a constant is added to, in so many instructions: as many turns, or none."""
+    evenly = blocks > 1 and columns % blocks == 0
+    return blocks if columns > LONG and evenly and columns // blocks <= MOST_COLUMNS else 0
 
 
 @dataclass

@@ -7,15 +7,15 @@ left operand's if nothing else reads that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import lru_cache
 from typing import cast
 
 from ...dialects.pim import Access
-from ..body_content import BodyContent, Shape, TileOp
-from .blocks import Blocks, turns_of
-from .selection import Constant, Empty, Issue, Matrix, Operand, Pick, Selection, Yield
+from ..body_content import BodyContent, TileOp
+from .blocks import turns_of_sum, turns_with_constant
+from .building import Building
+from .selection import Matrix, Operand, Pick, Selection, Yield
 
 BINARY = {"spat.vadd": "vvadd", "spat.vsub": "vvsub", "spat.vmul": "vvmul", "spat.vmax": "vvmax"}
 UNARY = {"spat.relu": "vrelu", "spat.tanh": "vtanh", "spat.sigmoid": "vsigm"}
@@ -37,49 +37,10 @@ def select(content: BodyContent) -> Selection:
     return selector.finish()
 
 
-@dataclass
-class _Selector:
-    content: BodyContent
-    shapes: list[Shape] = field(default_factory=list[Shape])
-    steps: list[Empty | Issue | Yield] = field(default_factory=list["Empty | Issue | Yield"])
-
-    def __post_init__(self) -> None:
-        content = self.content
-        self._inputs = content.inputs
-        self._weights = range(content.inputs, len(content.arguments))
-        self._type: list[Shape] = list(content.arguments)
-        self._maker: list[str] = [""] * len(content.arguments)
-        self._uses = [0] * len(content.arguments)
-        for op in content.ops:
-            self._type += op.shapes
-            self._maker += [op.name] * len(op.shapes)
-            self._uses += [0] * len(op.shapes)
-            for operand in op.operands:
-                self._uses[operand] += 1
-        self._source = 0
-        self._blocks = Blocks()
-        self._picks: list[Pick] = []
-        self._constants: dict[tuple[int | None, int, int], Constant] = {}
-        self._matrices: dict[int, Matrix] = {}
-        self._operands: dict[int, Operand] = {}
-        self._written: set[int] = set()
-        self._read: set[int] = set()
-        for argument in range(content.inputs):
-            _, columns, channels = shape = content.arguments[argument]
-            self._operands[argument] = Operand(self._value(shape), Access(0, 0, 0, channels), columns, channels)
-
-    def finish(self) -> Selection:
-        return Selection(
-            tuple(self.shapes),
-            tuple(self._picks),
-            tuple(constant for constant in self._constants.values() if constant.value in self._read),
-            tuple(self._matrices.values()),
-            tuple(self.steps),
-        )
-
+class _Selector(Building):
     def select(self, position: int, op: TileOp, result: int) -> None:
         """Appends the instructions of one op, whose result has the number ``result``."""
-        self._source = position
+        self._source, self._result = position, result
         if op.name == "spat.yield":
             self.steps.append(Yield(position, tuple([self._row(value) for value in op.operands])))
             return
@@ -91,50 +52,6 @@ class _Selector:
             assert op.name in _SELECT, f"no instruction selection for {op.name}"
             self._operands[result] = _SELECT[op.name](self, op)
 
-    # Operands
-
-    def _value(self, shape: Shape) -> int:
-        self.shapes.append(shape)
-        return len(self.shapes) - 1
-
-    def _operand(self, number: int) -> Operand:
-        if number in self._weights:
-            return self._constant(number, 1)
-        return self._operands[number]
-
-    def _constant(self, number: int, columns: int) -> Operand:
-        """A constant tile, its single column repeated ``columns`` times."""
-        rows, channels = self._type[number]
-        return self._held(number - self._inputs, max(rows, columns), channels)
-
-    def _held(self, argument: int | None, count: int, channels: int) -> Operand:
-        key = (argument, count, channels)
-        if key not in self._constants:
-            self._constants[key] = Constant(argument, count, channels, self._value((count, channels)))
-        return Operand(self._constants[key].value, Access(step=channels), count, channels)
-
-    def _contiguous(self, operand: Operand) -> Operand:
-        """The operand, copied if its columns do not lie side by side."""
-        return operand if operand.is_contiguous else self._copy(operand)
-
-    def _copy(self, operand: Operand) -> Operand:
-        target = self._empty(operand.columns, operand.length)
-        count, length = (
-            (1, operand.columns * operand.length) if operand.is_contiguous else (operand.columns, operand.length)
-        )
-        value = self._issue("lmv", length, count, [operand.reading(count)], target, Access(step=length))
-        return Operand(value, Access(step=operand.length), operand.columns, operand.length)
-
-    def _row(self, number: int) -> int:
-        """A tensor that holds just this tile and that nothing else is to use: what a batch may yield."""
-        operand = self._operand(number)
-        whole = operand.is_contiguous and operand.access.start == 0 and operand.access.row == 0
-        if whole and operand.value in self._written and self.shapes[operand.value] == (operand.columns, operand.length):
-            return operand.value
-        return self._copy(operand).value
-
-    # Ops
-
     def view(self, op: TileOp) -> Operand:
         """`spat.view`: a way to read."""
         row, start, step = _integers(op, "row", "start", "step")
@@ -145,8 +62,11 @@ class _Selector:
             return Operand(source.value, Access(row, 0, start, step), count, length)
         source = self._contiguous(source)
         access = Access(source.access.row, 0, source.access.start + start, step)
-        keeps_columns = (count, step) == (source.columns, source.length)
-        return Operand(source.value, access, count, length, source.turns if keeps_columns else 0)
+        # Turns are those of the source where each of them has the same elements.
+        keeps = (count, step) == (source.columns, source.length)
+        if step == length and count * length == source.columns * source.length:
+            keeps = source.turns > 0 and count % source.turns == 0
+        return Operand(source.value, access, count, length, source.turns if keeps else 0)
 
     def pick(self, op: TileOp) -> Operand:
         """`spat.pick`: a further window, of constants."""
@@ -177,7 +97,7 @@ class _Selector:
         count, channels = op.shapes[0]
         if weights not in self._matrices:
             self._matrices[weights] = Matrix(weights - self._inputs, self._value(self._type[weights]))
-        turns = vector.turns or turns_of(count)
+        turns = vector.turns or self._turns(count)
         joins = self._blocks.join(turns) and not self._blocks.wrote(vector.value)
         free = self._blocks.take((count, channels)) if joins else None
         value = self._issue(
@@ -202,6 +122,8 @@ class _Selector:
         if right.length < length:
             right = self._spread(right, length)
         elif right.columns < count and rhs in self._weights and left.is_contiguous:
+            if self._blocks.join(left.turns) and left.turns == _blocks_of(count, length):
+                return self._in_turns(op, left)
             return self._in_blocks(op, left)
         whole = left.is_contiguous and right.is_contiguous and right.columns == count
         turns = left.turns if left.turns == right.turns else 0
@@ -218,11 +140,38 @@ class _Selector:
             self._blocks.leave((count, length), tile)
         return Operand(value, Access(step=length), count, length, turns)
 
+    def _turns(self, count: int) -> int:
+        """In how many turns so many products come, which the op that is being selected gives."""
+        if self._products > 1:
+            return turns_of_sum(count)
+        value = self._result
+        while self._uses[value] == 1:
+            op, number = self._user[value]
+            if op.name in BINARY and op.operands[0] == value and op.operands[1] in self._weights:
+                return turns_with_constant(count, _blocks_of(*op.shapes[0]))
+            if op.name != "spat.view":
+                break
+            value = number
+        return 0
+
+    def _in_turns(self, op: TileOp, left: Operand) -> Operand:
+        """A tile that comes in turns with a constant column, in these turns, which are as many as blocks would be."""
+        lhs, rhs = op.operands
+        count, length, turns = left.columns, left.length, left.turns
+        size = count * length // turns
+        constant = self._constant(rhs, count // turns).value, Access()
+        product = self._maker[lhs] == "spat.vmm"
+        target = self._empty(count, length) if product else self._destination(lhs, left)[0]
+        value = self._issue(
+            BINARY[op.name], size, turns, [left.reading(turns), constant], target, Access(step=size), chained=True
+        )
+        return Operand(value, Access(step=length), count, length, turns)
+
     def _in_blocks(self, op: TileOp, left: Operand) -> Operand:
         """A contiguous tile with a constant column, several columns at a time."""
         lhs, rhs = op.operands
         count, length = left.columns, left.length
-        columns = max(1, min(count, BLOCK // length))
+        columns = _block_columns(count, length)
         blocks, rest = divmod(count, columns)
         constant = self._constant(rhs, columns).value, Access()
         target, _ = self._destination(lhs, left)
@@ -347,55 +296,15 @@ class _Selector:
         )
         return Operand(value, Access(step=channels), operand.columns, channels)
 
-    # Building
 
-    def _destination(self, number: int, operand: Operand) -> tuple[int, Access]:
-        """Where an elementwise op writes: over its left operand if nothing else reads it, else to a new tensor."""
-        access = Access(step=operand.length)
-        owned = operand.value in self._written and self._maker[number] != "spat.view"
-        whole = operand.access.start == 0 and self.shapes[operand.value] == (operand.columns, operand.length)
-        if owned and whole and operand.is_contiguous and self._uses[number] == 1:
-            return operand.value, access
-        return self._empty(operand.columns, operand.length), access
+def _block_columns(count: int, length: int) -> int:
+    """Columns that one instruction with a constant works on."""
+    return max(1, min(count, BLOCK // length))
 
-    def _empty(self, *shape: int) -> int:
-        value = self._value(shape)
-        self.steps.append(Empty(self._source, value))
-        return value
 
-    def _issue(
-        self,
-        instruction: str,
-        length: int,
-        repeat: int,
-        reads: Sequence[tuple[int, Access]],
-        dest: int,
-        access: Access,
-        *,
-        matrix: int | None = None,
-        matrix_row: int = 0,
-        immediate: int | None = None,
-        chained: bool = False,
-        turns: int | None = None,
-    ) -> int:
-        turns = repeat if turns is None else turns
-        if repeat == 1:
-            reads = [(value, _once(read)) for value, read in reads]
-            access, chained = _once(access), False
-        self._read.update([value for value, _ in reads])
-        result = self._value(self.shapes[dest])
-        self._written.add(result)
-        issue = Issue(
-            self._source, instruction, length, repeat, tuple(reads), dest, access, matrix, matrix_row, immediate,
-            chained, turns, result,
-        )  # fmt: skip
-        self.steps.append(issue)
-        self._blocks.issued(result, turns, repeat, chained)
-        return result
-
-    def _is_done(self, number: int) -> bool:
-        """Whether it is a product that nothing else reads: where it lies, another one may lie in each turn."""
-        return self._maker[number] == "spat.vmm" and self._uses[number] == 1
+def _blocks_of(count: int, length: int) -> int:
+    """How many instructions with a constant so many columns take."""
+    return -(-count // _block_columns(count, length))
 
 
 _SELECT: dict[str, Callable[[_Selector, TileOp], Operand]] = {
@@ -418,7 +327,3 @@ def _integers(op: TileOp, *names: str) -> list[int]:
 
 def _text(op: TileOp, name: str) -> str:
     return cast("str", dict(op.properties)[name])
-
-
-def _once(access: Access) -> Access:
-    return Access(access.row, 0, access.start, 0)
