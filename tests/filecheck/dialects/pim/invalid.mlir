@@ -325,6 +325,12 @@ pim.program {
 // -----
 
 %d, %s, %r = "test.op"() : () -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<3x2x3xf32>)
+// expected-error@+1 {{repeat 4 cannot be shared out to 3 turns}}
+%0 = pim.issue "vrelu" length 3 repeat 4 turns 3 (%s : tensor<2x3xf32>) [#pim.access<>] into %d : tensor<2x3xf32> #pim.access<> -> tensor<2x3xf32>
+
+// -----
+
+%d, %s, %r = "test.op"() : () -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<3x2x3xf32>)
 // expected-error@+1 {{an instruction on tensors has a result, one on buffers has none}}
 pim.issue "vrelu" length 3 repeat 1 (%s : tensor<2x3xf32>) [#pim.access<>] into %d : tensor<2x3xf32> #pim.access<>
 

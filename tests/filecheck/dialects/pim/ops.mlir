@@ -28,8 +28,10 @@ pim.program {
     %3 = pim.issue "vvmul" length 6 repeat 1 (%2, %tile : tensor<2x3xf32>, tensor<1x2x3xf32>) [#pim.access<>, #pim.access<>] into %2 : tensor<2x3xf32> #pim.access<> -> tensor<2x3xf32>
     // CHECK-NEXT: %4 = pim.issue "lldi" length 3 repeat 1 immediate 0 () [] into %3 : tensor<2x3xf32> #pim.access<start 3> -> tensor<2x3xf32>
     %4 = pim.issue "lldi" length 3 repeat 1 immediate 0 () [] into %3 : tensor<2x3xf32> #pim.access<start 3> -> tensor<2x3xf32>
-    // CHECK-NEXT: pim.yield %4 : tensor<2x3xf32>
-    pim.yield %4 : tensor<2x3xf32>
+    // CHECK-NEXT: %5 = pim.issue "vvadd" length 1 repeat 6 turns 2 (%4, %2 : tensor<2x3xf32>, tensor<2x3xf32>) [#pim.access<step 1>, #pim.access<step 1, cycle 3>] into %4 : tensor<2x3xf32> #pim.access<step 1> -> tensor<2x3xf32>
+    %5 = pim.issue "vvadd" length 1 repeat 6 turns 2 (%4, %2 : tensor<2x3xf32>, tensor<2x3xf32>) [#pim.access<step 1>, #pim.access<step 1, cycle 3>] into %4 : tensor<2x3xf32> #pim.access<step 1> -> tensor<2x3xf32>
+    // CHECK-NEXT: pim.yield %5 : tensor<2x3xf32>
+    pim.yield %5 : tensor<2x3xf32>
   }
   // CHECK: %there = pim.transfer %y messages <i64[1, 4] [0, 5, 6, 0]> : tensor<2x2x3xf32> -> tensor<2x2x3xf32>
   %there = pim.transfer %y messages <i64[1, 4] [0, 5, 6, 0]> : tensor<2x2x3xf32> -> tensor<2x2x3xf32>
