@@ -95,9 +95,7 @@ def _finished(body: Callable[[Sequence[str]], int], arguments: Sequence[str]) ->
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise TileError(
-            "standard output", f"cannot be written: {system_reason(error)}", "write elsewhere"
-        ) from None
+        raise TileError("standard output", f"cannot be written: {system_reason(error)}", "write elsewhere") from None
     return code
 
 
