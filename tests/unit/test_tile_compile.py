@@ -204,7 +204,7 @@ def test_resources_are_for_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    "edit",
+    ("before", "after", "message"),
     [
         ("peak <i64[4] [", "peak <i64[4] [1", "pim.program: its peaks are not ["),
         ("groups <i32[1] [0]>", "groups <i32[1] [7]>", "core 0: its array groups are [7], not numbered from 0 on; "),
