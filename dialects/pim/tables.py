@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.utils.exceptions import VerifyException
 
-from ..spat.verification import verify_numbers
+from ..spat.verification import numbers_fit, verify_numbers
 from ..tile import ArrayAttr
 
 
@@ -15,9 +15,10 @@ def check_table(table: ArrayAttr, columns: Sequence[str], rows: int) -> None:
     if len(table.shape) != 2 or table.shape[1] != len(columns) or table.dtype != np.dtype("<i8"):
         raise VerifyException(f"a table i64[N, {len(columns)}] of {', '.join(columns)} expected")
     if table.has_data and table.size:
-        if (table.array < 0).any():
-            raise VerifyException(f"a {columns[int((table.array < 0).any(axis=0).argmax())]} in the table is negative")
-        verify_numbers("a number of the table", table)
+        if not numbers_fit(table):
+            if (negative := (table.array < 0).any(axis=0)).any():
+                raise VerifyException(f"a {columns[int(negative.argmax())]} in the table is negative")
+            verify_numbers("a number of the table", table)
         if (last := int(table.array[:, 0].max())) >= rows:
             raise VerifyException(f"the table names row {last} of {rows}")
 

@@ -25,7 +25,7 @@ from ..tile import ArrayAttr
 from ..traits import VerifiedWithin
 from .attributes import ChannelType
 from .tile_ops import shape_of
-from .verification import verify_numbers
+from .verification import numbers_fit, verify_numbers
 
 NEED_COLUMNS = ("row", "core")
 """Of a table of needs, `i64[N, 2]`: row `row` of the tensor is read on `core`."""
@@ -38,10 +38,11 @@ def _check_table(table: ArrayAttr, columns: tuple[str, ...], rows: int) -> None:
     if len(table.shape) != 2 or table.shape[1] != len(columns) or table.dtype != np.dtype("<i8"):
         raise VerifyException(f"a table i64[N, {len(columns)}] of {', '.join(columns)} expected")
     if table.has_data and table.size:
-        least, most = int(table.array[:, 0].min()), int(table.array[:, 0].max())
-        if not 0 <= least <= most < rows:
-            raise VerifyException(f"the table names rows {least} to {most} of {rows}")
-        verify_numbers("a number of the table", table)
+        if not numbers_fit(table) or int(table.array[:, 0].max()) >= rows:
+            least, most = int(table.array[:, 0].min()), int(table.array[:, 0].max())
+            if not 0 <= least <= most < rows:
+                raise VerifyException(f"the table names rows {least} to {most} of {rows}")
+            verify_numbers("a number of the table", table)
 
 
 @irdl_op_definition

@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.window import RowWindow
 from ..interned import KEPT
-from ..tile import ArrayAttr, dtype_of
+from ..tile import DTYPES, ArrayAttr, dtype_of
 
 MOST_STEPS = 1 << 40
 """Steps and cycles are less: sums and multiples of them are still numbers of 64 bits."""
@@ -23,14 +23,24 @@ MOST_READS = 1 << 26
 """A table of all rows that lanes read fits memory."""
 
 
+_UNSIGNED = {dtype: np.dtype(f"u{dtype.itemsize}") for dtype in DTYPES.values() if dtype.kind in "iu"}
+
+_LIMITS = {dtype: min(MOST_STEPS, int(np.iinfo(dtype).max) + 1) for dtype in _UNSIGNED}
+
+
+def numbers_fit(table: ArrayAttr) -> bool:
+    """Whether no number of a schedule is negative, or larger than what can be computed with."""
+    # As numbers without a sign, negative ones are the largest: so one look at all is enough.
+    dtype = table.dtype
+    return not table.has_data or not table.size or int(table.array.view(_UNSIGNED[dtype]).max()) < _LIMITS[dtype]
+
+
 def verify_numbers(what: str, table: ArrayAttr) -> None:
-    """No number of a schedule is negative, or larger than what can be computed with."""
-    if table.has_data and table.size:
-        least, most = int(table.array.min()), int(table.array.max())
-        if least < 0:
+    """Raises a VerifyException unless the numbers fit."""
+    if not numbers_fit(table):
+        if int(table.array.min()) < 0:
             raise VerifyException(f"{what} is negative")
-        if most >= MOST_STEPS:
-            raise VerifyException(f"{what} is {most}, {MOST_STEPS - 1} at most is expected")
+        raise VerifyException(f"{what} is {int(table.array.max())}, {MOST_STEPS - 1} at most is expected")
 
 
 def verify_schedule(cores: ArrayAttr, replicas: int, steps: ArrayAttr, lanes: int) -> None:
@@ -52,7 +62,7 @@ def verify_spans(spans: ArrayAttr | None, lanes: int) -> None:
         return
     if spans.shape != (lanes,) or spans.dtype.kind not in "iu":
         raise VerifyException(f"spans are {spans.tensor_type}, an integer for each of {lanes} lanes expected")
-    if spans.has_data and (spans.array < 1).any():
+    if spans.has_data and int(spans.array.min()) < 1:
         raise VerifyException("a lane extends over less than one step")
     verify_numbers("a span", spans)
 

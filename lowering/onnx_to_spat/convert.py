@@ -194,8 +194,11 @@ def _weights(context: LoweringContext, op: Operation, value: SSAValue, what: str
         owner = value.owner
         name = f" '{node_name(owner)}'" if isinstance(owner, Operation) and node_name(owner) else ""
         first = weights[~np.isfinite(weights)][0]
-        problem = f"{count} of the {weights.size} elements of its {what}{name} are no finite f32, the first is {first}"
-        raise refuse(op, problem, "train or export the model again")
+        raise refuse(
+            op,
+            f"{count} of the {weights.size} elements of its {what}{name} are no finite f32, the first is {first}",
+            "train or export the model again",
+        )
     return weights
 
 
@@ -356,7 +359,9 @@ def _reshape(context: LoweringContext, op: onnx.ReshapeOp) -> Feature:
     reshaped = feature.reshaped(shape)
     if feature.is_vector and len(shape) == 4 and shape[0] == feature.images and shape[2:] != (1, 1):
         raise refuse(
-            op, f"a reshape of channels to positions, {list(feature.shape)} to {list(shape)}", "see docs/operators.md"
+            op,
+            f"a reshape of channels to positions, {list(feature.shape)} to {list(shape)}",
+            "flatten images, and leave vectors flat",
         )
     return reshaped
 
@@ -417,7 +422,7 @@ def _spatial(context: LoweringContext, op: Operation, value: SSAValue) -> Featur
         raise refuse(
             op,
             f"an operand of shape {list(feature.shape)} that was reshaped from {list(feature.extents)}",
-            "see docs/operators.md",
+            "reshape it back first",
         )
     return feature
 

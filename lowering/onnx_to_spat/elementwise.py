@@ -77,7 +77,7 @@ def combine_constant(
         raise refuse(
             op,
             f"a constant of shape {list(constant.shape)} with a feature of {list(feature.shape)}",
-            "see docs/operators.md",
+            "give one that broadcasts to the feature",
         )
     full = np.broadcast_to(constant, feature.shape).reshape(
         feature.images, feature.channels, feature.height, feature.columns

@@ -47,8 +47,11 @@ def local_response(context: LoweringContext, op: onnx.LRNOp, feature: Feature) -
     if round(beta, 6) not in (0.5, 0.75, 1.0):
         raise refuse(op, f"attribute beta = {beta:g}", "0.5, 0.75 and 1 are supported")
     if not (0 < bias < LARGEST_LRN_SUM and alpha >= 0):
-        remedy = f"a bias between 0 and {LARGEST_LRN_SUM:g} and an alpha of at least 0 are supported"
-        raise refuse(op, f"attributes bias = {bias:g}, alpha = {alpha:g}", remedy)
+        raise refuse(
+            op,
+            f"attributes bias = {bias:g}, alpha = {alpha:g}",
+            "a bias above 0 and below 10000 and an alpha of at least 0 are supported",
+        )
     feature = in_order(context, op, feature)
     builder = BatchBuilder(feature.rows, op)
     x = merged_tile(builder, feature)

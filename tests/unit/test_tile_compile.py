@@ -201,3 +201,32 @@ def test_resources_are_for_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
     model = str(Path(__file__).parents[2] / "examples" / "mnist_lenet5.onnx")
     assert main([model, "-o", str(tmp_path / "out"), "--resources", "none.npz"]) == 1
     assert capsys.readouterr().err.startswith("error: --resources: ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("peak <i64[4] [", "peak <i64[4] [1", "pim.program: its peaks are not ["),
+        ("groups <i32[1] [0]>", "groups <i32[1] [7]>", "core 0: its array groups are [7], not numbered from 0 on; "),
+        ("cores <i32[1] [0]>", "cores <i32[1] [4000000]>", "it is on core 4000000 of a machine with 4; "),
+        ("steps <i64[1] [", "steps <i64[1] [99999999999999", "a step is 99999999999999"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--verify-each", "--no-verify-each"])
+def test_an_altered_program_is_refused(
+    before: str,
+    after: str,
+    message: str,
+    option: str,
+    network: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lowered = tmp_path / "lowered.mlir"
+    assert tile_opt.main([str(network), "-p", "tile-default{machine=tiny4}", "-o", str(lowered)]) == 0
+    text = lowered.read_text()
+    assert before in text
+    lowered.write_text(text.replace(before, after, 1))
+    assert main([str(lowered), "-q", "-o", str(tmp_path / "out"), "--pass-pipeline", "", option]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
