@@ -214,6 +214,9 @@ class Proxies:
     dumb_busy_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "cycles of the busiest core with cores in turn")
     )
+    dumb_product_slots: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "cores of replicas of layers, with cores in turn")
+    )
     input_load_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "cycles in which the inputs come through their port once")
     )
