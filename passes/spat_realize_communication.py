@@ -41,9 +41,7 @@ class SpatRealizeCommunicationPass(ModulePass):
     name = "spat-realize-communication"
     contract: ClassVar[Contract] = Contract(
         {
-            "makespan_cycles": changes_meaning(
-                of("scheduled_cycles"), "rows arrive as they were planned to"
-            ),
+            "makespan_cycles": changes_meaning(of("scheduled_cycles"), "rows arrive as they were planned to"),
             "scheduled_cycles": no_longer_known("what was planned is there, and counts in makespan_cycles"),
         }
     )
