@@ -49,7 +49,7 @@ class SpatSchedulePeftPass(ModulePass):
     contract: ClassVar[Contract] = Contract(
         {
             "scheduled_cycles": changes_meaning(
-                dumb_schedule("dumb_cycles", 8), "cores in turn, waiting for rows only, end within this"
+                dumb_schedule("dumb_cycles", 4), "cores in turn, waiting for rows only, end within this"
             ),
             "busy_cycles_max": changes_meaning(
                 with_room("dumb_busy_cycles", 2), "no core has much more to do than the busiest of cores in turn"
