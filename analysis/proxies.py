@@ -214,6 +214,9 @@ class Proxies:
     dumb_busy_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "cycles of the busiest core with cores in turn")
     )
+    dumb_product_slots: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "cores of replicas of layers, with cores in turn")
+    )
     input_load_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "cycles in which the inputs come through their port once")
     )
@@ -246,9 +249,9 @@ class Proxies:
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> Proxies:
         """What :meth:`to_json` gave; ValueError for anything else."""
-        if unknown := sorted(content.keys() - FIELDS.keys()):
+        if unknown := sorted(content.keys() - FIELDS.keys() - RETIRED):
             raise ValueError(f"unknown proxies {', '.join(unknown)}")
-        known: dict[str, Any] = dict(content)
+        known: dict[str, Any] = {name: value for name, value in content.items() if name not in RETIRED}
         for name in COUNTS & known.keys():
             known[name] = counts(known[name])
         known["level"] = Level(known["level"])
@@ -290,6 +293,9 @@ FIELDS: Mapping[str, FieldInfo] = {
     for field in dataclasses.fields(Proxies)
 }
 """Every field of :class:`Proxies`, in order."""
+
+RETIRED = frozenset({"eager_makespan_cycles"})
+"""Yardsticks of earlier versions, whose files may have them."""
 
 COUNTS = frozenset(
     name for name in FIELDS if name.endswith("_of_node") or name in (

@@ -86,10 +86,12 @@ def replicas_as_cores(before: Proxies, after: Proxies) -> int | None:
 
 
 def replicas_apart(before: Proxies, after: Proxies) -> int | None:
-    """Replicas of one layer are on different cores, but for a few. Layers may share cores."""
+    """Replicas of one layer are on different cores, but for a few, if there are such with room for their arrays. Layers
+    may share cores."""
     if before.product_slots is None or after.product_slots is None:
         return None
-    return before.product_slots - before.product_slots // 4
+    most = before.product_slots if after.dumb_product_slots is None else after.dumb_product_slots
+    return most - most // 4
 
 
 def replicas_on_cores(before: Proxies, after: Proxies) -> Counts | None:

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import IntegerAttr, ShapedType, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..dialects.block_ops import block_ops
-from ..dialects.spat import BatchOp
+from ..dialects.spat import BatchOp, ConstantOp
 from ..dialects.tile import ArrayAttr
 
 Shape = tuple[int, ...]
@@ -69,6 +69,15 @@ class BodyContent:
 def body_content(batch: BatchOp) -> BodyContent:
     """The content of a batch's body. Reads nothing else of the batch but how many inputs it has."""
     return content_of(batch.block.args, len(batch.windows), block_ops(batch.block))
+
+
+def computes_the_same(one: BatchOp, other: BatchOp) -> bool:
+    """Whether two batches that read the same compute the same."""
+    return body_content(one) == body_content(other) and _constants(one) == _constants(other)
+
+
+def _constants(batch: BatchOp) -> list[ArrayAttr]:
+    return [value.owner.value for value in batch.weights if isinstance(value.owner, ConstantOp)]
 
 
 def content_of(values: Sequence[SSAValue], inputs: int, body: Sequence[Operation]) -> BodyContent:

@@ -37,6 +37,9 @@ def add_dumb_schedules(program: BatchProgram, target: Target, found: dict[str, o
     """
     orders = LaneOrders(_lanes(program, target), target.machine.core_count)
     placed = _place(orders.batches, target)
+    if placed is not None:
+        held = [set(mine) for mine, batch in zip(placed, orders.batches, strict=True) if batch.arrays]
+        found["dumb_product_slots"] = sum(map(len, held))
     here = np.concatenate([batch.lane_cores for batch in program.batches])
     cores = [here if placed is None else orders.core_of_lanes(placed), here]
     starts = [orders.by_rows(core) for core in cores]

@@ -21,8 +21,10 @@ from ..dialects.spat import (
     ViewOp,
     VMulOp,
     VSubOp,
+    YieldOp,
 )
 from ..dialects.tile import ArrayAttr
+from .body_content import computes_the_same
 
 NEUTRAL = {VAddOp: 0.0, VSubOp: 0.0, VMulOp: 1.0}
 """The right operand that leaves the left one as it is."""
@@ -64,6 +66,29 @@ def fold_body(batch: ComputeBatchOp) -> int:
             folded += 1
     _drop_unused(batch)
     return folded
+
+
+def share_batches(module: ModuleOp) -> int:
+    """Makes batches one that compute the same of the same, which folding has made equal; the number that vanished.
+
+    Those with products stay, since replicas and parts are dealt to them; and copies, which are there to be two.
+    """
+    known: dict[object, list[ComputeBatchOp]] = {}
+    vanished = 0
+    for batch in [op for op in module.walk() if isinstance(op, ComputeBatchOp)]:
+        if batch.has_products or all(isinstance(op, ViewOp | YieldOp) for op in batch.block.ops):
+            continue
+        alike = known.setdefault((batch.lane_count, tuple(batch.inputs), batch.windows), [])
+        first = next((other for other in alike if computes_the_same(batch, other)), None)
+        if first is None:
+            alike.append(batch)
+            continue
+        for old, new in zip(batch.outs, first.outs, strict=True):
+            old.replace_all_uses_with(new)
+        batch.detach()
+        batch.erase()
+        vanished += 1
+    return vanished
 
 
 def erase_dead(module: ModuleOp) -> int:

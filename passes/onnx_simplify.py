@@ -8,13 +8,15 @@ from typing import ClassVar
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import BlockArgument, Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriterListener, PatternRewriteWalker
 
 from ..analysis.contract import Contract, changes_meaning, vanished_rows, visible_repetition
 from ..analysis.yardsticks import passes_of_fused_nodes
-from ..dialects.onnx import ConstantOp
+from ..dialects.location import copy_location
+from ..dialects.onnx import ConstantOp, IdentityOp
 from .onnx_simplify_arithmetic import ARITHMETIC_PATTERNS
 from .onnx_simplify_shapes import SHAPE_PATTERNS
 from .onnx_simplify_windows import WINDOW_PATTERNS
@@ -31,6 +33,7 @@ class OnnxSimplifyPass(ModulePass):
       nothing else reads its result. Otherwise they are one Mul and one Add, with constants of shape [C, 1, 1] second.
     - Sum is a chain of Add; subtracting or dividing by a constant is an Add or a Mul.
     - Flatten, Squeeze, Unsqueeze are Reshape. No reshape follows another, none keeps its shape.
+    - Of a network that only gives back its inputs, an Identity for each output is left.
     - A mean over the spatial dimensions is a GlobalAveragePool. A Clip has attributes only; max(0, x) is a Relu.
 
     The results differ from the network's in rounding only. Constants above 2 GiB are not folded.
@@ -57,6 +60,9 @@ class OnnxSimplifyPass(ModulePass):
         # Weights may hold anything; infinities and NaNs are the network's own.
         with np.errstate(all="ignore"):
             PatternRewriteWalker(patterns, listener=_LETTING_GO).rewrite_module(op)
+        for function in op.walk():
+            if isinstance(function, FuncOp) and function.arg_attrs is not None:
+                _keep_one_op(function)
 
 
 def _let_go(op: Operation) -> None:
@@ -66,3 +72,15 @@ def _let_go(op: Operation) -> None:
 
 
 _LETTING_GO = PatternRewriterListener(operation_removal_handler=[_let_go])
+
+
+def _keep_one_op(network: FuncOp) -> None:
+    """Gives a network whose outputs all are inputs an Identity for each: without any op it would be none."""
+    last = network.body.block.last_op
+    if not isinstance(last, ReturnOp) or any(not isinstance(value, BlockArgument) for value in last.operands):
+        return
+    kept: list[IdentityOp] = []
+    for value in last.operands:
+        kept.append(copy_location(last, IdentityOp.create(operands=[value], result_types=[value.type])))
+    network.body.block.insert_ops_before(kept, last)
+    last.operands = [one.results[0] for one in kept]

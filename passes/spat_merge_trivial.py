@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.contract import Contract, changes_meaning, fused_lanes
 from ..dialects.spat import ComputeBatchOp
-from ..lowering.trivial_folding import erase_dead, fold_body, share_constants
+from ..lowering.trivial_folding import erase_dead, fold_body, share_batches, share_constants
 from .statistics import record_statistic
 
 
@@ -19,7 +19,8 @@ from .statistics import record_statistic
 class SpatMergeTrivialPass(ModulePass):
     """Folds trivial computation into its neighbours: additions of zero and products with one vanish, an activation
     that follows itself vanishes, constants that are added (or multiplied) in a row become one, views of whole tiles
-    become the tile. Equal constants become one, and batches that nothing reads are erased.
+    become the tile. Equal constants become one, and so do batches without weights that are equal by now; batches that
+    nothing reads are erased.
     """
 
     name = "spat-merge-trivial"
@@ -34,4 +35,5 @@ class SpatMergeTrivialPass(ModulePass):
         record_statistic("constants shared", share_constants(op))
         batches = [inner for inner in op.walk() if isinstance(inner, ComputeBatchOp)]
         record_statistic("ops folded", sum(fold_body(batch) for batch in batches))
+        record_statistic("batches shared", share_batches(op))
         record_statistic("ops erased", erase_dead(op))

@@ -52,14 +52,14 @@ class Stated:
 
 
 STATED: dict[str, Stated] = {
-    "digits_cnn": Stated((-4, 0), (-6, 0), (-1.5, 0.5)),
-    "mnist_lenet5": Stated((-6, 0), (-4, 0), (-2.0, 0.5)),
+    "digits_cnn": Stated((-4, 0), (-4, 0), (-1.5, 0.5)),
+    "mnist_lenet5": Stated((-6, 0), (-6, 0), (-2.0, 0.5)),
     "mnist_resnet8": Stated((-2, 0), (-3, 0), (-0.5, 0.5)),
     "squeezenet1_0_64": Stated((-3, 0), (-3, 0), (-0.5, 0.5)),
-    "alexnet_64": Stated((-3, 0), (-1, 2), (-0.5, 0.5)),
-    "resnet18_64": Stated((-2, 0), (-1, 0), (-0.5, 0.5)),
-    "mobilenet_v2_64": Stated((-3, 0), (-4, 0), (-0.5, 0.5)),
-    "googlenet_64": Stated((-4, 0), (-5, 0), (-0.5, 0.5)),
+    "alexnet_64": Stated((-3, 0), (-4, 0), (-0.5, 0.5)),
+    "resnet18_64": Stated((-2, 0), (-2, 0), (-0.5, 0.5)),
+    "mobilenet_v2_64": Stated((-3, 0), (-3, 0), (-0.5, 0.5)),
+    "googlenet_64": Stated((-4, 0), (-4, 0), (-0.5, 0.5)),
     "shufflenet_v1_64": Stated((-3, 0), (-3, 0), (-0.5, 0.5)),
     "resnet50_64": Stated((-1, 0), (-1, 0), (-0.5, 0.5)),
 }

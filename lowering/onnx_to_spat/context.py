@@ -11,10 +11,9 @@ from xdsl.ir import Operation, SSAValue
 
 from ...analysis.machine import Machine, Precision
 from ...dialects.location import place_of
-from ...dialects.spat import ComputeBatchOp, ConstantOp, ViewOp, YieldOp
-from ...dialects.tile import ArrayAttr
+from ...dialects.spat import ComputeBatchOp
 from ...support.diagnostics import TileError
-from ..body_content import body_content
+from ..body_content import computes_the_same
 from .batch_builder import BatchBuilder
 from .feature import Feature, Segment
 from .product import Product
@@ -58,8 +57,6 @@ class LoweringContext:
     """One per layer with weights in program order; None in the first sweep, which only collects the demands."""
     features: dict[SSAValue, Feature] = field(default_factory=dict[SSAValue, Feature])
     constants: dict[SSAValue, NDArray[np.float32]] = field(default_factory=dict[SSAValue, NDArray[np.float32]])
-    copies: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    """Of inputs of the network, the tensor that passes their rows on."""
     ops: list[Operation] = field(default_factory=list[Operation])
     demands: list[LayerDemand] = field(default_factory=list[LayerDemand])
     _emitted: dict[object, list[ComputeBatchOp]] = field(default_factory=dict[object, list[ComputeBatchOp]])
@@ -78,37 +75,28 @@ class LoweringContext:
         first = demand.products[0]
         return LayerMapping(1, first.windows, minimum_row_parts(first))
 
-    def emit(self, builder: BatchBuilder, *values: SSAValue) -> Sequence[SSAValue]:
+    def emit(self, builder: BatchBuilder, *values: SSAValue, apart: bool = False) -> Sequence[SSAValue]:
         """Finishes a batch; its results.
 
         What has been computed already is not computed again: where an op reads a tensor twice, as it does in the
         concatenation of a tensor with itself, or ops compute the same. Not so with products, whose demands are counted,
-        and with copies: two outputs are not stored from one place.
+        and with what is to be ``apart``.
         """
         ops, batch = builder.finish(*values)
-        if not batch.vmm_ops and not all(isinstance(op, ViewOp | YieldOp) for op in batch.block.ops):
+        if not batch.vmm_ops and not apart:
             alike = self._emitted.setdefault((batch.lane_count, tuple(batch.inputs), batch.windows), [])
             for other in alike:
-                if _is_equal(batch, other):
+                if computes_the_same(batch, other):
                     batch.erase()
                     return other.outs
             alike.append(batch)
         self.ops += ops
         return batch.outs
 
-    def emit_segment(self, builder: BatchBuilder, value: SSAValue, like: Segment) -> Segment:
+    def emit_segment(self, builder: BatchBuilder, value: SSAValue, like: Segment, apart: bool = False) -> Segment:
         """Finishes a batch with one result that holds the channels of ``like``."""
-        (result,) = self.emit(builder, value)
+        (result,) = self.emit(builder, value, apart=apart)
         return Segment(result, like.channels)
-
-
-def _is_equal(one: ComputeBatchOp, other: ComputeBatchOp) -> bool:
-    """Whether two batches that read the same compute the same."""
-    return body_content(one) == body_content(other) and _constants(one) == _constants(other)
-
-
-def _constants(batch: ComputeBatchOp) -> list[ArrayAttr]:
-    return [value.owner.value for value in batch.weights if isinstance(value.owner, ConstantOp)]
 
 
 def minimum_row_parts(product: Product) -> int:

@@ -163,8 +163,8 @@ def _output(context: LoweringContext, source: Operation, value: SSAValue, name: 
     if feature is None:
         raise TileError(f"output '{name}'", "it does not depend on any input", "remove it from the model")
     if any(isinstance(segment.value.owner, InputOp) for segment in feature.segments):
-        # Only what a core computes can be stored: copy.
-        feature = ew.map_feature(context, source, feature, lambda _, x: x)
+        # Only what a core computes can be stored, and not in two places: copy.
+        feature = ew.map_feature(context, source, feature, lambda _, x: x, apart=True)
     images = None if feature.shape[:1] == (feature.images,) else feature.images
     channels, values = [s.channels for s in feature.segments], [s.value for s in feature.segments]
     op = OutputOp(name, feature.shape, channels, values, images, _element(value))
@@ -236,10 +236,8 @@ def _passed_on(context: LoweringContext, op: Operation, feature: Feature) -> Fea
     segments: list[Segment] = []
     for segment in feature.segments:
         if isinstance(segment.value.owner, InputOp):
-            if segment.value not in context.copies:
-                one = Feature((segment,), feature.images, feature.height, feature.columns, feature.shape)
-                context.copies[segment.value] = ew.map_feature(context, op, one, lambda _, x: x).segments[0].value
-            segment = Segment(context.copies[segment.value], segment.channels)
+            one = Feature((segment,), feature.images, feature.height, feature.columns, feature.shape)
+            (segment,) = ew.map_feature(context, op, one, lambda _, x: x).segments
         segments.append(segment)
     return replace(feature, segments=tuple(segments))
 
@@ -474,18 +472,18 @@ LOWERINGS: dict[str, Lower] = {
     "onnx.Min": _variadic(ew.minimum),
     "onnx.Softmax": lambda context, op: softmax(context, op, _feature(context, op, op.x)),
     "onnx.LRN": lambda context, op: local_response(context, op, _spatial(context, op, op.x)),
+    "onnx.Identity": lambda context, op: _feature(context, op, op.operands[0]),
     "onnx.Reshape": _reshape,
     "onnx.Transpose": _transpose,
     "onnx.Concat": _concat,
 }
 """The lowering of each op, by name. An op that is not here is an error that names the node."""
 
-WITHOUT_BATCHES = frozenset(("onnx.Reshape", "onnx.Transpose", "onnx.Concat"))
+WITHOUT_BATCHES = frozenset(("onnx.Identity", "onnx.Reshape", "onnx.Transpose", "onnx.Concat"))
 """Ops that only rename channels."""
 
 SIMPLIFIED = frozenset(
-    f"onnx.{name}"
-    for name in ("BatchNormalization", "Dropout", "Flatten", "Identity", "Mean", "Squeeze", "Sum", "Unsqueeze")
+    f"onnx.{name}" for name in ("BatchNormalization", "Dropout", "Flatten", "Mean", "Squeeze", "Sum", "Unsqueeze")
 )
 """Ops of which `onnx-simplify` leaves none."""
 

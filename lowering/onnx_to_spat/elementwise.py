@@ -31,13 +31,15 @@ Unary = Callable[[BatchBuilder, SSAValue], SSAValue]
 Binary = Callable[[BatchBuilder, SSAValue, SSAValue], SSAValue]
 
 
-def map_feature(context: LoweringContext, op: Operation, feature: Feature, function: Unary) -> Feature:
-    """Emits one batch per segment that applies ``function`` to each row."""
+def map_feature(
+    context: LoweringContext, op: Operation, feature: Feature, function: Unary, apart: bool = False
+) -> Feature:
+    """Emits one batch per segment that applies ``function`` to each row; a new one if it is to be ``apart``."""
     segments: list[Segment] = []
     for segment in feature.segments:
         builder = BatchBuilder(feature.rows, op)
         tile = builder.input_tile(segment.value, RowWindow(feature.rows, feature.rows))
-        segments.append(context.emit_segment(builder, function(builder, tile), segment))
+        segments.append(context.emit_segment(builder, function(builder, tile), segment, apart))
     return Feature(tuple(segments), feature.images, feature.height, feature.columns, feature.shape)
 
 

@@ -4,10 +4,11 @@
 
 // STATISTICS: 1 constants shared
 // STATISTICS-NEXT: 4 ops folded
-// STATISTICS-NEXT: 4 ops erased
+// STATISTICS-NEXT: 1 batches shared
+// STATISTICS-NEXT: 5 ops erased
 
 // Additions of zero and products with one vanish, constants in a row become one, a second relu vanishes; equal constants
-// are shared, and a batch that nobody reads is erased.
+// are shared, and a batch that nobody reads is erased. So are batches: %again is %y, once all that is folded.
 
 func.func @main() {
   %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
@@ -28,6 +29,15 @@ func.func @main() {
     %6 = spat.relu %5 : tensor<4x2xf32>
     spat.yield %6 : tensor<4x2xf32>
   }
+  %ab = spat.constant <f32[1, 2] [3.0, 5.0]> : tensor<1x2xf32>
+  %again = spat.compute_batch lanes 4 ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>]
+      weights(%ab : tensor<1x2xf32>) -> tensor<4x4x2xf32> {
+  ^bb0(%rows: tensor<1x4x2xf32>, %c: tensor<1x2xf32>):
+    %0 = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
+    %1 = spat.vadd %0, %c : tensor<4x2xf32>, tensor<1x2xf32> -> tensor<4x2xf32>
+    %2 = spat.relu %1 : tensor<4x2xf32>
+    spat.yield %2 : tensor<4x2xf32>
+  }
   %unread = spat.compute_batch lanes 4 ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>]
       -> tensor<4x4x2xf32> {
   ^bb0(%rows: tensor<1x4x2xf32>):
@@ -35,6 +45,7 @@ func.func @main() {
     spat.yield %0 : tensor<4x2xf32>
   }
   spat.output "y" shape <i64[4] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 1]>] %y : tensor<4x4x2xf32>
+  spat.output "z" shape <i64[4] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 1]>] %again : tensor<4x4x2xf32>
   func.return
 }
 
