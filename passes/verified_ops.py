@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 Signature = tuple[object, ...]
 
 _NOT_LOADED = -1
+
+_TYPE = attrgetter("_type")
+"""What is behind the property `type`, which takes several times as long."""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +83,7 @@ class VerifiedOps:
         if traits is None or inside is None or op.attributes or op.successor_uses:
             return None
         properties = op.properties
-        held = (*properties.values(), *[value.type for value in operands], *[value.type for value in op.results])
+        held = (*properties.values(), *map(_TYPE, operands), *map(_TYPE, op.results))
         facts: Signature = ()
         if traits.within:
             facts = (around, *inside, *[_constant(type(value.owner)) for value in operands])

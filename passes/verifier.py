@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from operator import attrgetter
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -18,6 +19,9 @@ from .verified_ops import Signature, VerifiedOps, is_erased
 
 MAX_ERRORS = 20
 """How many errors are reported at most: an error in a common op's definition would flood the terminal."""
+
+_OPERANDS = attrgetter("_operands")
+"""What is behind the property `operands`, which takes several times as long."""
 
 _UNKNOWN = -1
 """Instead of a number in `VerifiedOps`: an op that is invalid, or valid but not among these."""
@@ -148,7 +152,7 @@ class _Walk:
         op, last = block.first_op, block.last_op
         while op is not None:
             assert op.parent is block, f"'{op.name}' is linked into a block that is not its parent"
-            operands = tuple(op.operands)
+            operands = _OPERANDS(op)
             found = [places.get(id(operand)) for operand in operands]
             are_placed = None not in found
             number = self.visit(op, op is last, operands, around, are_placed)
