@@ -8,15 +8,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     ParsePropInAttrDict,
     irdl_op_definition,
-    opt_prop_def,
     prop_def,
-    region_def,
     traits_def,
     var_operand_def,
     var_result_def,
@@ -28,18 +25,18 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.window import window_rows
 from ..interned import buffer_type, initialize, integer, segment_sizes, segments, tensor_type
+from ..lane_batch import LaneBatchOp
 from ..shaped_types import ROWS, TILE, F32Shape
 from ..spat.attributes import WindowAttr
-from ..spat.verification import (
-    lane_spans,
+from ..tile import ArrayAttr
+from ..traits import Isolated, VerifiedWithin
+from ..verification import (
     verify_fetches,
     verify_resumes,
     verify_schedule,
     verify_spans,
     verify_window,
 )
-from ..tile import ArrayAttr
-from ..traits import Isolated, VerifiedWithin
 from .instruction_ops import AllocOp, EmptyOp, EndOp, IssueOp, YieldOp
 from .program_ops import ConstantOp, ProgramOp
 from .row_ops import ConstantRowsOp
@@ -47,7 +44,7 @@ from .values import BUFFER_OF_ROWS, VALUES, Integer, is_tensor, shape_of
 
 
 @irdl_op_definition
-class CoreBatchOp(IRDLOperation):
+class CoreBatchOp(LaneBatchOp):
     """Lanes of one body on the cores of its replicas, in the chip's one order of steps.
 
     On tensors, the body yields a row of each result; on buffers, it writes to the buffers given as `outs`. An input has
@@ -74,15 +71,10 @@ class CoreBatchOp(IRDLOperation):
     matrices = var_operand_def(TILE)
     outs = var_operand_def(BUFFER_OF_ROWS)
     results_ = var_result_def(ROWS)
-    lanes = prop_def(Integer)
     replicas = prop_def(Integer)
     cores = prop_def(ArrayAttr)
     steps = prop_def(ArrayAttr)
-    spans = opt_prop_def(ArrayAttr)
-    resumes = opt_prop_def(ArrayAttr)
-    fetches = opt_prop_def(ArrayAttr)
     windows = prop_def(BuiltinArrayAttr[Attribute])
-    body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     traits = traits_def(Isolated(), VerifiedWithin(), HasParent(ProgramOp))
     assembly_format = (
@@ -140,10 +132,6 @@ class CoreBatchOp(IRDLOperation):
         return tuple([values[start:end] for start, end in pairwise(ends)])
 
     @property
-    def lane_count(self) -> int:
-        return self.lanes.value.data
-
-    @property
     def replica_count(self) -> int:
         return self.replicas.value.data
 
@@ -151,16 +139,6 @@ class CoreBatchOp(IRDLOperation):
     def lane_cores(self) -> NDArray[np.int64]:
         """The core of each lane."""
         return self.cores.array.astype(np.int64)[np.arange(self.lane_count) % self.replica_count]
-
-    @property
-    def lane_spans(self) -> NDArray[np.int64]:
-        """Steps that each lane extends over from its own, 1 by default; what comes meanwhile interrupts it."""
-        return lane_spans(self.spans, self.lane_count)
-
-    @property
-    def lane_resumes(self) -> NDArray[np.int64] | None:
-        """[n, 3] lane, cycles that it has done, and steps since its first, where it goes on after an interruption."""
-        return None if self.resumes is None else self.resumes.array.astype(np.int64)
 
     @property
     def loaded_constants(self) -> list[SSAValue]:
@@ -172,11 +150,6 @@ class CoreBatchOp(IRDLOperation):
     def last_steps(self) -> NDArray[np.int64]:
         """The last step of each lane."""
         return self.steps.array.astype(np.int64) + self.lane_spans - 1
-
-    @property
-    def block(self) -> Block:
-        """The block of the body, which is the only region."""
-        return self.regions[0].block
 
     @property
     def input_arguments(self) -> Sequence[SSAValue]:
@@ -203,29 +176,21 @@ class CoreBatchOp(IRDLOperation):
         return window.array
 
     def verify_(self) -> None:
-        lanes, replicas = self.lane_count, self.replica_count
-        if lanes < 1 or not 1 <= replicas <= lanes:
-            raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
-        self.verify_arrays()
         inputs, constants, matrices, outs = self.split_operands
-        results = self.results
-        if len(self.windows) != len(inputs):
-            raise VerifyException(f"{len(inputs)} inputs with {len(self.windows)} windows")
+        lanes, results = self.lane_count, self.results
+        self.verify_lanes(len(inputs), len(self.windows))
         if bool(outs) == bool(results):
             raise VerifyException("a batch on tensors has results, one on buffers has outs")
         expected = [self._window_type(*pair) for pair in zip(inputs, self.windows, strict=True)]
         expected += [value.type for value in (*constants, *matrices)]
         expected += [buffer_type(*shape_of(out)[1:]) for out in outs]
-        if (found := list(self.block.arg_types)) != expected:
-            shown = ", ".join(map(str, expected))
-            raise VerifyException(f"the body's arguments are ({', '.join(map(str, found))}), expected ({shown})")
+        self.verify_arguments(expected)
         for value in (*outs, *results):
             if shape_of(value)[0] != lanes:
                 raise VerifyException(f"a result of {shape_of(value)[0]} rows in a batch of {lanes} lanes")
         self._verify_body()
 
     def verify_arrays(self) -> None:
-        """Raises a VerifyException if the numbers of the schedule are wrong."""
         lanes = self.lane_count
         verify_schedule(self.cores, self.replica_count, self.steps, lanes)
         verify_spans(self.spans, lanes)

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
-from xdsl.dialects.builtin import (
-    StringAttr,
-)
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Region
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -29,15 +23,11 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ..interned import tensor_type
-from ..shaped_types import ROWS, TILE, TILE_OR_ROWS
-from ..spat.verification import (
-    output_images,
-    verify_element,
-    verify_output,
-)
+from ..network_io import NetworkInputOp, NetworkOutputOp
+from ..shaped_types import TILE, TILE_OR_ROWS
 from ..tile import ArrayAttr
 from ..traits import Isolated, VerifiedAlone
-from .values import VALUES, Integer, shape_of
+from .values import VALUES, shape_of
 
 
 @irdl_op_definition
@@ -66,7 +56,7 @@ class ProgramOp(IRDLOperation):
 
 
 @irdl_op_definition
-class InputOp(IRDLOperation):
+class InputOp(NetworkInputOp):
     """An input of the network, in global memory, row by row.
 
     `as` gives the network's own element type, if that is not f32.
@@ -79,29 +69,11 @@ class InputOp(IRDLOperation):
     """
 
     name = "pim.input"
-    input_name = prop_def(StringAttr)
-    shape = prop_def(ArrayAttr)
-    element = opt_prop_def()
-    result = result_def(ROWS)
     traits = traits_def(Pure(), HasParent(ProgramOp))
-    assembly_format = "$input_name `shape` $shape (`as` $element^)? attr-dict `:` type($result)"
-
-    def __init__(
-        self, name: StringAttr, shape: ArrayAttr, result_type: Attribute, element: Attribute | None = None
-    ) -> None:
-        super().__init__(
-            properties={"input_name": name, "shape": shape, "element": element}, result_types=[result_type]
-        )
-
-    def verify_(self) -> None:
-        verify_element(self.element)
-        size, held = int(np.prod(self.shape.array, dtype=np.int64)), int(np.prod(shape_of(self.result)))
-        if size != held:
-            raise VerifyException(f"an input of {size} elements has {held} as {self.result.type}")
 
 
 @irdl_op_definition
-class OutputOp(IRDLOperation):
+class OutputOp(NetworkOutputOp):
     """Stores an output of the network to global memory: each row by the core that computes it.
 
     `shape` is a row-major reshape of (images, channels, height, columns); `images` is given if it does not start so.
@@ -116,45 +88,8 @@ class OutputOp(IRDLOperation):
     """
 
     name = "pim.output"
-    output_name = prop_def(StringAttr)
-    shape = prop_def(ArrayAttr)
-    channels = prop_def(BuiltinArrayAttr[ArrayAttr])
-    element = opt_prop_def()
-    images = opt_prop_def(Integer)
     values = var_operand_def(VALUES)
     traits = traits_def(HasParent(ProgramOp))
-    assembly_format = (
-        "$output_name `shape` $shape (`as` $element^)? (`images` $images^)? `channels` $channels $values attr-dict "
-        "`:` type($values)"
-    )
-
-    def __init__(
-        self,
-        name: StringAttr,
-        shape: ArrayAttr,
-        channels: BuiltinArrayAttr[ArrayAttr],
-        values: Sequence[SSAValue],
-        images: Integer | None = None,
-        element: Attribute | None = None,
-    ) -> None:
-        super().__init__(
-            operands=[values],
-            properties={
-                "output_name": name,
-                "shape": shape,
-                "channels": channels,
-                "images": images,
-                "element": element,
-            },
-        )
-
-    @property
-    def image_count(self) -> int:
-        return output_images(self.shape, self.images)
-
-    def verify_(self) -> None:
-        verify_element(self.element)
-        verify_output(self.shape, self.images, self.channels.data, self.values)
 
 
 @irdl_op_definition

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.utils.exceptions import VerifyException
 
-from ..spat.verification import numbers_fit, verify_numbers
 from ..tile import ArrayAttr
+from ..verification import numbers_fit, verify_numbers
 
 
 def check_table(table: ArrayAttr, columns: Sequence[str], rows: int) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -22,7 +22,6 @@ from xdsl.irdl import (
     irdl_op_definition,
     opt_prop_def,
     prop_def,
-    region_def,
     result_def,
     traits_def,
     var_operand_def,
@@ -33,23 +32,21 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.window import RowWindow
 from ..interned import initialize, segment_sizes, segments
+from ..lane_batch import LaneBatchOp
+from ..network_io import NetworkInputOp, NetworkOutputOp
 from ..shaped_types import ROWS, TILE_OR_ROWS
 from ..tile import ArrayAttr
 from ..traits import Isolated, VerifiedAlone, VerifiedWithin
-from .attributes import WindowAttr
-from .tile_ops import TILE_OPS, F32Tensor, Integer, PickOp, VMMOp, YieldOp, integer, shape_of, tile_type
-from .verification import (
-    lane_spans,
-    output_images,
-    verify_element,
+from ..verification import (
     verify_fetches,
-    verify_output,
     verify_resumes,
     verify_schedule,
     verify_sends,
     verify_spans,
     verify_window,
 )
+from .attributes import WindowAttr
+from .tile_ops import TILE_OPS, F32Tensor, Integer, PickOp, VMMOp, YieldOp, integer, shape_of, tile_type
 
 _TILE_OPS = frozenset(TILE_OPS)
 
@@ -78,7 +75,7 @@ class ConstantOp(IRDLOperation):
 
 
 @irdl_op_definition
-class InputOp(IRDLOperation):
+class InputOp(NetworkInputOp):
     """An input of the network: its logical shape (images, channels[, height, width]) as a distributed tensor.
 
     `as` gives the network's own element type, if that is not f32.
@@ -89,39 +86,16 @@ class InputOp(IRDLOperation):
     """
 
     name = "spat.input"
-    input_name = prop_def(StringAttr)
-    shape = prop_def(ArrayAttr)
-    element = opt_prop_def()
-    result = result_def(ROWS)
     traits = traits_def(Pure())
-    assembly_format = "$input_name `shape` $shape (`as` $element^)? attr-dict `:` type($result)"
 
     def __init__(
         self, name: str, shape: Sequence[int], result_type: F32Tensor, element: Attribute | None = None
     ) -> None:
-        super().__init__(
-            properties={
-                "input_name": StringAttr(name),
-                "shape": ArrayAttr.get(np.array(shape, np.int64)),
-                "element": element,
-            },
-            result_types=[result_type],
-        )
-
-    @property
-    def logical_shape(self) -> tuple[int, ...]:
-        return tuple(map(int, self.shape.array))
-
-    def verify_(self) -> None:
-        verify_element(self.element)
-        rows, columns, channels = shape_of(self.result)
-        size = int(np.prod(self.logical_shape, dtype=np.int64))
-        if size != rows * columns * channels:
-            raise VerifyException(f"an input of {size} elements has {rows * columns * channels} as {self.result.type}")
+        super().__init__(StringAttr(name), ArrayAttr.get(np.array(shape, np.int64)), result_type, element)
 
 
 @irdl_op_definition
-class OutputOp(IRDLOperation):
+class OutputOp(NetworkOutputOp):
     """An output of the network: distributed tensors, and which logical channels each of them holds.
 
     `shape` is a row-major reshape of (images, channels, height, columns); `images` is given if it does not start so.
@@ -134,16 +108,7 @@ class OutputOp(IRDLOperation):
     """
 
     name = "spat.output"
-    output_name = prop_def(StringAttr)
-    shape = prop_def(ArrayAttr)
-    channels = prop_def(BuiltinArrayAttr[ArrayAttr])
-    element = opt_prop_def()
-    images = opt_prop_def(Integer)
     values = var_operand_def(ROWS)
-    assembly_format = (
-        "$output_name `shape` $shape (`as` $element^)? (`images` $images^)? `channels` $channels $values attr-dict "
-        "`:` type($values)"
-    )
 
     def __init__(
         self,
@@ -155,43 +120,24 @@ class OutputOp(IRDLOperation):
         element: Attribute | None = None,
     ) -> None:
         super().__init__(
-            operands=[values],
-            properties={
-                "output_name": StringAttr(name),
-                "element": element,
-                "shape": ArrayAttr.get(np.array(shape, np.int64)),
-                "channels": BuiltinArrayAttr([ArrayAttr.get(c) for c in channels]),
-                "images": None if images is None else integer(images),
-            },
+            StringAttr(name),
+            ArrayAttr.get(np.array(shape, np.int64)),
+            BuiltinArrayAttr([ArrayAttr.get(held) for held in channels]),
+            values,
+            None if images is None else integer(images),
+            element,
         )
 
-    @property
-    def logical_shape(self) -> tuple[int, ...]:
-        return tuple(map(int, self.shape.array))
 
-    @property
-    def image_count(self) -> int:
-        return output_images(self.shape, self.images)
-
-    def verify_(self) -> None:
-        verify_element(self.element)
-        verify_output(self.shape, self.images, self.channels.data, self.values)
-
-
-class BatchOp(IRDLOperation, ABC):
+class BatchOp(LaneBatchOp, ABC):
     """What the graph form and the scheduled form of a batch share."""
 
     inputs = var_operand_def(ROWS)
     weights = var_operand_def(TILE_OR_ROWS)
     outs = var_result_def(ROWS)
-    lanes = prop_def(Integer)
     replicas = prop_def(Integer, default_value=IntegerAttr(1, i64))
-    spans = opt_prop_def(ArrayAttr)
-    resumes = opt_prop_def(ArrayAttr)
     sends = opt_prop_def(ArrayAttr)
-    fetches = opt_prop_def(ArrayAttr)
     windows = prop_def(BuiltinArrayAttr[WindowAttr])
-    body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
 
     @property
@@ -202,23 +148,8 @@ class BatchOp(IRDLOperation, ABC):
         return operands[:inputs], operands[inputs:]
 
     @property
-    def lane_count(self) -> int:
-        return self.lanes.value.data
-
-    @property
     def replica_count(self) -> int:
-        """Copies of the weights on the chip; lane i runs on replica `i mod replicas`."""
         return self.replicas.value.data
-
-    @property
-    def lane_spans(self) -> NDArray[np.int64]:
-        """Steps that each lane extends over from its own, 1 by default; what comes meanwhile interrupts it."""
-        return lane_spans(self.spans, self.lane_count)
-
-    @property
-    def lane_resumes(self) -> NDArray[np.int64] | None:
-        """[n, 3] lane, cycles that it has done, and steps since its first, where it goes on after an interruption."""
-        return None if self.resumes is None else self.resumes.array.astype(np.int64)
 
     @property
     def planned_sends(self) -> NDArray[np.int64]:
@@ -228,11 +159,6 @@ class BatchOp(IRDLOperation, ABC):
     @property
     def row_windows(self) -> tuple[RowWindow, ...]:
         return tuple(window.data for window in self.windows)
-
-    @property
-    def block(self) -> Block:
-        """The block of the body, which is the only region."""
-        return self.regions[0].block
 
     @property
     def input_arguments(self) -> Sequence[SSAValue]:
@@ -259,19 +185,11 @@ class BatchOp(IRDLOperation, ABC):
         return any(isinstance(op, VMMOp) for op in self.block.ops)
 
     def verify_(self) -> None:
-        lanes, replicas = self.lane_count, self.replica_count
-        if lanes < 1 or not 1 <= replicas <= lanes:
-            raise VerifyException(f"a batch of {lanes} lanes with {replicas} replicas")
-        self.verify_arrays()
+        lanes = self.lane_count
         inputs, weights = self.split_operands
-        if len(self.windows) != len(inputs):
-            raise VerifyException(f"{len(inputs)} inputs with {len(self.windows)} windows")
+        self.verify_lanes(len(inputs), len(self.windows))
         expected = [self._argument_type(*pair) for pair in zip(inputs, self.row_windows, strict=True)]
-        expected += [value.type for value in weights]
-        found = list(self.block.arg_types)
-        if found != expected:
-            shown = ", ".join(map(str, expected))
-            raise VerifyException(f"the body's arguments are ({', '.join(map(str, found))}), expected ({shown})")
+        self.verify_arguments([*expected, *(value.type for value in weights)])
         yielded = [shape_of(value) for value in self.yielded.values]
         if yielded != [shape_of(out)[1:] for out in self.results] or any(shape_of(o)[0] != lanes for o in self.results):
             shown = ", ".join(str(out.type) for out in self.results)
@@ -282,7 +200,6 @@ class BatchOp(IRDLOperation, ABC):
             self._verify_body_op(op, arguments)
 
     def verify_arrays(self) -> None:
-        """Raises a VerifyException if the numbers of the schedule are wrong."""
         lanes = self.lane_count
         verify_spans(self.spans, lanes)
         verify_resumes(self.resumes, self.spans, lanes)

@@ -23,9 +23,9 @@ from ..interned import initialize
 from ..shaped_types import ROWS
 from ..tile import ArrayAttr
 from ..traits import VerifiedWithin
+from ..verification import numbers_fit, verify_numbers
 from .attributes import ChannelType
 from .tile_ops import shape_of
-from .verification import numbers_fit, verify_numbers
 
 NEED_COLUMNS = ("row", "core")
 """Of a table of needs, `i64[N, 2]`: row `row` of the tensor is read on `core`."""

@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import IntegerAttr, ShapedType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ...analysis.window import RowWindow
-from ..interned import KEPT
-from ..tile import DTYPES, ArrayAttr, dtype_of
+from ..analysis.window import RowWindow
+from .interned import KEPT
+from .tile import DTYPES, ArrayAttr, dtype_of
 
 MOST_STEPS = 1 << 40
 """Steps and cycles are less: sums and multiples of them are still numbers of 64 bits."""
