@@ -19,7 +19,7 @@ from tilec.dialects.onnx_base import OnnxOp
 from tilec.dialects.registry import DIALECTS, all_dialects
 from tilec.lowering.onnx_model import OLDEST_OPSET
 from tilec.lowering.onnx_operators import RULES
-from tilec.lowering.onnx_to_spat import convert
+from tilec.lowering.onnx_to_spat import layers
 from tilec.passes import onnx_simplify_arithmetic, onnx_simplify_shapes, onnx_simplify_windows
 from tilec.passes.registry import NAMED_PIPELINES, all_passes
 from tilec.tools.pass_reference import PassReference, pass_reference
@@ -156,7 +156,7 @@ def _operators() -> str:
     rewrites, lowering = _rewrites(), _Lowering()
     rows = ["| operator | what becomes of it | refused |", "| --- | --- | --- |"]
     for name, rule in sorted(RULES.items()):
-        lowered = convert.LOWERINGS.keys() & {rule.op.name}
+        lowered = layers.LOWERINGS.keys() & {rule.op.name}
         becomes = (["lowered"] if lowered else []) + rewrites.get(rule.op, [])
         refused = _accepted_only(rule.ignored) + (lowering.refusals(rule.op.name) if lowered else [])
         if not becomes:
@@ -234,7 +234,7 @@ class _Lowering:
     def __init__(self) -> None:
         self.functions: dict[str, list[_Function]] = {}
         self.table: dict[str, ast.expr] = {}
-        for path in sorted(Path(convert.__file__).parent.glob("*.py")):
+        for path in sorted(Path(layers.__file__).parent.glob("*.py")):
             for node in ast.parse(path.read_text(encoding="utf-8")).body:
                 match node:
                     case ast.FunctionDef(name=name):
@@ -251,7 +251,7 @@ class _Lowering:
     def refusals(self, op: str) -> list[str]:
         """What the lowering of ``op`` may refuse, in the order of the source."""
         seen: list[_Function] = []
-        waiting = [_Function("convert", self.table[op])]
+        waiting = [_Function("layers", self.table[op])]
         while waiting:
             function = waiting.pop(0)
             if function in seen:
