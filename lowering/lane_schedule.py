@@ -20,6 +20,9 @@ SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
 WORTH_WHILE = 0.98
 """Of the shortest makespan so far, what shorter leads have to reach for even shorter ones to be tried."""
 
+PATIENCE = 2
+"""Steps to shorter leads without that, after which no shorter ones are tried."""
+
 FIRST_ROUNDS = 3
 """Placements to try with the same leads before going on to shorter ones."""
 
@@ -54,6 +57,7 @@ def _placed(placer: ReplicaPlacer) -> PlacedLanes:
     for share in SHARES if placer.samples > 1 else SHARES[1:]:
         ways.append([max(few, int(share * most)) for few, most in zip(least, rows, strict=True)])
     found: list[PlacedLanes] = []
+    futile = 0
     for leads in ways:
         rounds = placer.placements(leads)
         first = list(islice(rounds, FIRST_ROUNDS))
@@ -66,6 +70,8 @@ def _placed(placer: ReplicaPlacer) -> PlacedLanes:
         before = _best(found) if found else None
         found += first
         if before and before.fits and _best(first).timeline.makespan > WORTH_WHILE * before.timeline.makespan:
+            futile += 1
+        if futile == PATIENCE:
             break
     if (simple := placer.in_turn_placement(_best(found).leads)) is not None:
         found.append(simple)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .replica_placement import PlacedLanes, ReplicaPlacer
-from .schedule_memory import held_rings
+from .schedule_memory import GAPS, held_rings
 
 Ints = NDArray[np.int64]
 
@@ -34,14 +34,16 @@ def relieved(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
     relief = _Relief(placer, placed)
     if relief.missing > MOST_MISSING * placed.room:
         return placed
-    return relief.run()
+    return relief.run() or placed
 
 
 class _Relief:
     """Where replicas are, and what the schedule there takes."""
 
     def __init__(self, placer: ReplicaPlacer, placed: PlacedLanes) -> None:
-        self._placer, self._placed = placer, placed
+        self._placer = placer
+        room = min(placed.room, int((1 - GAPS) * placer.target.machine.local_memory_bytes))
+        self._placed = replace(placed, room=room, excess=placer.excess(placed.timed, placed.timeline, room))
         self._core, self._timed, self._timeline = np.concatenate(placed.cores), placed.timed, placed.timeline
         machine = placer.target.machine
         self._free = machine.arrays_per_core - np.bincount(self._core, placer.arrays, machine.core_count).astype(int)
@@ -56,7 +58,8 @@ class _Relief:
         """Bytes that all cores together lack."""
         return _missing(self._peaks, self._placed.room)
 
-    def run(self) -> PlacedLanes:
+    def run(self) -> PlacedLanes | None:
+        """The placement after all moves; None without any."""
         for _ in range(TRIES):
             move = self._move()
             if not self.missing or move is None:
@@ -67,7 +70,7 @@ class _Relief:
             else:
                 self._failed[source] = self._failed.get(source, 0) + 1
         if self._timed is self._placed.timed:
-            return self._placed
+            return None
         return replace(
             self._placed,
             cores=np.split(self._core, self._placer.first),

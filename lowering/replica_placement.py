@@ -25,7 +25,7 @@ from ..analysis.timeline import TimedBatch, Timeline
 from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts
 from .lane_tasks import moved_batches, timed_batches
-from .schedule_memory import GAPS, estimated_peaks, slot_bytes
+from .schedule_memory import GAPS, estimated_peaks, slot_bytes, zero_rows
 from .target import Target
 from .transfer_costs import TransferModel, request_cycles, row_bytes
 
@@ -97,6 +97,7 @@ class ReplicaPlacer:
         share = work // (samples * target.machine.core_count)
         self.graph = graph_of(self.timed, Samples(samples, int(PERIOD * share)))
         self.slots = [slot_bytes(batch, target) for batch in batches]
+        self.zeros = zero_rows(batches, target)
         model = TransferModel(target)
         self.transfers = [model.of(batch.outs[0]) for batch in batches]
         self.scratch = np.repeat([costs.of(batch).scratch_bytes for batch in batches], replicas)
@@ -167,7 +168,7 @@ class ReplicaPlacer:
 
     def peaks(self, timed: list[TimedBatch], timeline: Timeline) -> Ints:
         """[cores] bytes that seem to be held at the moment when they are most."""
-        return estimated_peaks(self.batches, timed, timeline, self.costs, self.slots, self.graph)
+        return estimated_peaks(self.batches, timed, timeline, self.costs, self.slots, self.graph, self.zeros)
 
     def excess(self, timed: list[TimedBatch], timeline: Timeline, room: int) -> int:
         """Bytes that seem to be missing in the core that needs most, if each has ``room``."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..analysis.timeline import TimedBatch, Timeline
 from ..analysis.window import OUTSIDE, window_rows
 from .replica_placement import PlacedLanes, ReplicaPlacer
-from .schedule_memory import GAPS, estimated_peaks, held_rings
+from .schedule_memory import GAPS, held_rings
 
 Ints = NDArray[np.int64]
 
@@ -51,7 +51,7 @@ class LeadShortener:
         leads = list(placed.leads)
         for _ in range(TRIES):
             timeline = placer.scheduled(placed.timed, leads)
-            peaks = estimated_peaks(placer.batches, placed.timed, timeline, placer.costs, placer.slots, placed.graph)
+            peaks = placer.peaks(placed.timed, timeline)
             if peaks.max() <= room:
                 return replace(placed, timeline=timeline, excess=0, leads=list(leads), room=room)
             for index, share in _largest(held_rings(placed.timed, timeline, placer.slots, placed.graph), peaks, room):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,7 @@ from ..analysis.lane_columns import graph_of
 from ..analysis.lane_graph import LaneGraph
 from ..analysis.message_times import residences
 from ..analysis.timeline import TimedBatch, Timeline
-from ..analysis.window import RowWindow
+from ..analysis.window import OUTSIDE, RowWindow, window_rows
 from ..dialects.spat import BatchOp, shape_of
 from .frame_sharing import Frame, interrupting, share_places
 from .lane_cost import BatchCosts
@@ -23,6 +25,28 @@ GAPS = 0.03
 """Of a memory that is nearly full for long, as by rows of several samples, what planning may leave between buffers."""
 
 
+class ZeroRows(NamedTuple):
+    """Rows outside their images that lanes read."""
+
+    lane: Ints
+    """[n] lanes, numbered through all batches."""
+    size: Ints
+    """[n] bytes of the row of zeros that each reads."""
+
+
+def zero_rows(batches: Sequence[BatchOp], target: Target) -> ZeroRows:
+    """What lanes read outside of images."""
+    lanes, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    first = 0
+    for batch in batches:
+        for argument, window in zip(batch.input_arguments, batch.row_windows, strict=True):
+            outside = np.flatnonzero((window_rows(window, batch.lane_count) == OUTSIDE).any(axis=1))
+            lanes.append(first + outside)
+            sizes.append(np.full(len(outside), math.prod(shape_of(argument)[1:]) * target.element_bytes))
+        first += batch.lane_count
+    return ZeroRows(np.concatenate(lanes), np.concatenate(sizes))
+
+
 def estimated_peaks(
     batches: Sequence[BatchOp],
     timed: list[TimedBatch],
@@ -30,10 +54,12 @@ def estimated_peaks(
     costs: BatchCosts,
     slots: Sequence[int] | None = None,
     graph: LaneGraph | None = None,
+    zeros: ZeroRows | None = None,
 ) -> Ints:
-    """[cores] bytes at the moment when most is held: rings of rows while any of their rows is, the constants, and room
-    for the temporary tiles. If they are known already, ``slots`` are those of :func:`slot_bytes`, and ``graph`` is that
-    of the batches (:func:`..analysis.lane_columns.graph_of`)."""
+    """[cores] bytes at the moment when most is held: rings of rows while any of their rows is, the constants, the
+    longest row of zeros, and room for the temporary tiles. If they are known already, ``slots`` are those of
+    :func:`slot_bytes`, ``graph`` is that of the batches (:func:`..analysis.lane_columns.graph_of`), and ``zeros`` are
+    those of :func:`zero_rows`."""
     target = costs.target
     if slots is None:
         slots = [slot_bytes(batch, target) for batch in batches]
@@ -42,7 +68,10 @@ def estimated_peaks(
     scratch = _scratch([cost.scratch_bytes for cost in found], timed, timeline, cores)
     constants = _constants([cost.constant_bytes for cost in found], timed, cores)
     rings = held_rings(timed, timeline, slots, graph)
-    return scratch + constants + _most_held(rings, cores)
+    zeros = zero_rows(batches, target) if zeros is None else zeros
+    longest = np.zeros(cores, np.int64)
+    np.maximum.at(longest, np.concatenate([one.cores for one in timed])[zeros.lane], zeros.size)
+    return scratch + constants + longest + _most_held(rings, cores)
 
 
 def held_rings(
