@@ -47,6 +47,9 @@ FILL = (0.8, 0.9, 0.97, 1.0)
 """Shares of the arrays to try, in this order. Where groups of arrays are large, not all of a full chip can be used;
 groups of one array fill it."""
 
+SPARE = 0.04
+"""Of the arrays, what is to be left for replicas; else more of the chip is used."""
+
 MOST_OF_CORE = (1.0, 0.5, 0.25, 0.125)
 
 PRICES = (0.0, *(float(1 << power) for power in range(24)))
@@ -177,18 +180,24 @@ def _most_crowded(layers: Sequence[Layer], choices: Sequence[Choice], cores: int
 def _allocate_all(
     layers: Sequence[Layer], cores: int, arrays_per_core: int, samples: int, weight: int
 ) -> list[Choice] | None:
+    found: tuple[int, list[int]] | None = None
     for share in FILL:
         budget = int(share * cores * arrays_per_core)
         options = _options(layers, cores, arrays_per_core, budget, weight / samples)
         if options is not None:
-            if all(layer.options[option].part_arrays == 1 for layer, option in zip(layers, options, strict=True)):
-                budget = cores * arrays_per_core
-            enough = ENOUGH * _work(layers, options) / cores if samples > 1 else 0.0
-            choices = _replicate(layers, options, cores, budget, enough)
-            if fits(layers, choices, cores, arrays_per_core):
-                return choices
-            return _replicate_while_fits(layers, options, cores, arrays_per_core, budget, enough)
-    return None
+            found = budget, options
+            if budget - _arrays(layers, options) >= SPARE * cores * arrays_per_core:
+                break
+    if found is None:
+        return None
+    budget, options = found
+    if all(layer.options[option].part_arrays == 1 for layer, option in zip(layers, options, strict=True)):
+        budget = cores * arrays_per_core
+    enough = ENOUGH * _work(layers, options) / cores if samples > 1 else 0.0
+    choices = _replicate(layers, options, cores, budget, enough)
+    if fits(layers, choices, cores, arrays_per_core):
+        return choices
+    return _replicate_while_fits(layers, options, cores, arrays_per_core, budget, enough)
 
 
 def _interval(layers: Sequence[Layer], choices: Sequence[Choice], cores: int) -> float:
@@ -262,6 +271,11 @@ def _cheapest(layer: Layer, usable: Sequence[int], cores: int, price: float, wei
     return min(usable, key=cost)
 
 
+def _arrays(layers: Sequence[Layer], options: Sequence[int]) -> int:
+    """Arrays of one replica of each layer."""
+    return sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True))
+
+
 def _work(layers: Sequence[Layer], options: Sequence[int]) -> int:
     """Cycles of all layers on all cores."""
     return sum(layer.rows * layer.options[option].work_cycles for layer, option in zip(layers, options, strict=True))
@@ -270,7 +284,7 @@ def _work(layers: Sequence[Layer], options: Sequence[int]) -> int:
 def _replicate(layers: Sequence[Layer], options: Sequence[int], cores: int, budget: int, enough: float) -> list[Choice]:
     """Deals the rest of the budget, to layers whose busiest core does more than ``enough`` cycles."""
     choices = [Choice(1, option) for option in options]
-    left = budget - sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True))
+    left = budget - _arrays(layers, options)
     while True:
         best, best_gain = -1, 0.0
         for index, (layer, choice) in enumerate(zip(layers, choices, strict=True)):
@@ -291,7 +305,7 @@ def _replicate_while_fits(
     layers: Sequence[Layer], options: Sequence[int], cores: int, arrays_per_core: int, budget: int, enough: float
 ) -> list[Choice]:
     """Deals as much of the budget as can still be packed, by bisection; at worst one replica of each layer."""
-    low = sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True))
+    low = _arrays(layers, options)
     found = [Choice(1, option) for option in options]
     while budget - low > cores:
         middle = (low + budget) // 2
