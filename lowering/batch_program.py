@@ -17,6 +17,7 @@ from ..analysis.proxies import UNNAMED
 from ..analysis.window import RowWindow
 from ..dialects import pim, spat
 from ..dialects.spat import shape_of
+from ..dialects.tile import ArrayAttr
 from .batch_facts import AnyBatch, BatchFacts, BatchMemory, LaneSchedule
 from .body_costs import BodyCost, by_node, instruction_cost, partial_results, partial_sums, tile_cost
 from .body_memory import Body, TileBody, node_names
@@ -60,6 +61,7 @@ class Batch:
     def __init__(
         self,
         op: AnyBatch,
+        operands: Sequence[Sequence[SSAValue]],
         facts: BatchFacts,
         schedule: LaneSchedule | None,
         names: list[str],
@@ -69,6 +71,8 @@ class Batch:
         read_inputs: tuple[int, ...],
     ) -> None:
         self.op = op
+        self.operands = operands
+        """As `split_operands` of the op has them."""
         self.names = names
         """The nodes that it comes from."""
         self.lanes = facts.lanes
@@ -84,10 +88,9 @@ class Batch:
         self.body = facts.body
         self.lane_reads = facts.reads
         """The rows that lanes read of all inputs."""
-        self.fetches = None if op.fetches is None else op.fetches.array.astype(np.int64)
+        self.fetches = _table(op, "fetches")
         """[n, 3] constants that are loaded as planned: which of the batch, core, step."""
-        sends = op.sends if isinstance(op, spat.BatchOp) else None
-        self.sends = None if sends is None else sends.array.astype(np.int64)
+        self.sends = _table(op, "sends")
         """[n, 3] rows that are sent as planned: row, core that reads it, step."""
 
     @property
@@ -131,6 +134,12 @@ class Batch:
         return other
 
 
+def _table(op: AnyBatch, name: str) -> Ints | None:
+    """A property of a batch that need not be there."""
+    found = op.properties.get(name)
+    return found.array.astype(np.int64) if isinstance(found, ArrayAttr) else None
+
+
 class BatchProgram:
     """The batches of a module and the tensors between them."""
 
@@ -153,6 +162,7 @@ class BatchProgram:
         self._labels = node_names(bodies, memory.bodies.names)
         self._facts = [memory.facts(op, ops) for op, ops in bodies.items()]
         self._schedules = [memory.schedule(op) for op in bodies]
+        self._operands: list[Sequence[Sequence[SSAValue]]] = [op.split_operands for op in bodies]
         memory.forget_others()
         self.bodies = [facts.body for facts in self._facts]
         self._name_tensors()
@@ -175,7 +185,10 @@ class BatchProgram:
         for op in ops_of(self.others, spat.InputOp, pim.InputOp):
             self.values[op.result] = Tensor(shape_of(op.result), None, 0, op.input_name.data)
         producers = {
-            out: place for op, place in index.items() if isinstance(op, pim.CoreBatchOp) for out in op.split_operands[3]
+            out: place
+            for op, place in index.items()
+            if isinstance(op, pim.CoreBatchOp)
+            for out in self._operands[place][3]
         }
         for op in ops_of(self.others, pim.RowsOp):
             position = producers.get(op.result)
@@ -188,7 +201,8 @@ class BatchProgram:
 
     def _batch(self, index: int, op: AnyBatch) -> Batch:
         facts = self._facts[index]
-        inputs = op.split_operands[0]
+        operands = self._operands[index]
+        inputs = operands[0]
         reads: list[tuple[Tensor, RowWindow | None, Ints]] = []
         read_inputs: list[int] = []
         for place, (value, (window, rows)) in enumerate(zip(inputs, facts.windows, strict=True)):
@@ -199,7 +213,7 @@ class BatchProgram:
                 tensor.readers.append((index, rows))
         names = self._labels[index].split("+")
         cost, by_nodes = self._costs(op, facts, inputs, names)
-        return Batch(op, facts, self._schedules[index], names, cost, by_nodes, reads, tuple(read_inputs))
+        return Batch(op, operands, facts, self._schedules[index], names, cost, by_nodes, reads, tuple(read_inputs))
 
     def _costs(
         self, op: AnyBatch, facts: BatchFacts, inputs: Sequence[SSAValue], names: Sequence[str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from xdsl.ir import SSAValue
@@ -25,10 +26,11 @@ class LoadedConstant(NamedTuple):
     """Elements in global memory: what comes is repeated until it is whole."""
 
 
-def loaded_constants(op: AnyBatch, cost: BodyCost) -> list[LoadedConstant]:
-    """What each core of a batch, a body of which costs so much, loads for vector instructions."""
+def loaded_constants(op: AnyBatch, operands: Sequence[Sequence[SSAValue]], cost: BodyCost) -> list[LoadedConstant]:
+    """What each core of a batch with such `split_operands`, a body of which costs so much, loads for vector
+    instructions."""
     if isinstance(op, spat.BatchOp):
-        _, weights = op.split_operands
+        _, weights = operands
         found: list[LoadedConstant] = []
         for index, columns, size in cost.constants:
             if index is None:
@@ -38,7 +40,7 @@ def loaded_constants(op: AnyBatch, cost: BodyCost) -> list[LoadedConstant]:
                 found.append(LoadedConstant(_identity(weights[index]), columns, size, stored))
         return found + [LoadedConstant(_identity(weights[index]), 0, size, size) for index, size in cost.stacks]
     loaded: list[LoadedConstant] = []
-    inputs, constants, *_ = op.split_operands
+    inputs, constants, *_ = operands
     for value in (*constants, *inputs):
         source = value.owner.source if isinstance(value.owner, pim.ConstantRowsOp) else value
         if isinstance(source.owner, pim.ConstantOp):

@@ -101,7 +101,7 @@ class Traffic:
         known = self._program.loaded_constants
         found = known.get(batch.op)
         if found is None:
-            found = known[batch.op] = loaded_constants(batch.op, batch.cost)
+            found = known[batch.op] = loaded_constants(batch.op, batch.operands, batch.cost)
         return found
 
     def scheduled_lanes(self) -> ScheduledLanes:

@@ -145,7 +145,7 @@ class _Groups:
     def level(self) -> Level:
         """The lowest level that something is at."""
         core_batches = ops_of(self.batches, pim.CoreBatchOp)
-        if any(op.split_operands[3] for op in core_batches):
+        if any(not op.results for op in core_batches):
             return Level.BUFFERS
         if core_batches or ops_of(self.others, pim.ProgramOp):
             return Level.TENSORS

@@ -227,7 +227,7 @@ class _Fields:
             constants[id(op.value.data)] = op.value.size
         for batch in self.batches:
             if isinstance(batch.op, spat.BatchOp):
-                for index, value in enumerate(batch.op.split_operands[1]):
+                for index, value in enumerate(batch.operands[1]):
                     if index not in batch.cost.matrices and isinstance(value.owner, spat.ConstantOp):
                         constants[id(value.owner.value.data)] = value.owner.value.size
                 elements += sum(size for index, _, size in batch.cost.constants if index is None)

@@ -27,7 +27,7 @@ def buffer_elements(program: BatchProgram, target: Target) -> int:
     for batch in program.batches:
         tiles += batch.body.once(("tiles", target), partial(_tile_elements, program.body_ops[batch.op], target))
     batches = [batch.op for batch in program.batches if isinstance(batch.op, pim.CoreBatchOp)]
-    if any(op.split_operands[3] for op in batches):
+    if any(not op.results for op in batches):
         return tiles + sum(_slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp))
     return tiles + _row_elements(batches, program.others)
 

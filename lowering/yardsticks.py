@@ -86,7 +86,7 @@ def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -
     for index, (batch, body) in enumerate(zip(program.batches, program.bodies, strict=True)):
         assert isinstance(body, TileBody)
         assert isinstance(batch.op, spat.BatchOp)
-        inputs = [program.values.get(value) for value in batch.op.split_operands[0]]
+        inputs = [program.values.get(value) for value in batch.operands[0]]
         sums = tuple([t is not None and t.producer is not None and of_slices[t.producer][t.result] for t in inputs])
         counted = body.once(("counts", size, sums), partial(_counts_of, body, size, sums))
         amounts, of_slices[index], candidates = counted
@@ -144,7 +144,7 @@ def _add_memory(program: BatchProgram, target: Target, found: dict[str, object])
         return
     size = target.element_bytes
     found["buffer_bytes"] = size * buffer_elements(program, target)
-    if not any(isinstance(batch.op, pim.CoreBatchOp) and batch.op.split_operands[3] for batch in program.batches):
+    if not any(isinstance(batch.op, pim.CoreBatchOp) and not batch.op.results for batch in program.batches):
         saved: list[tuple[int, int, int]] = []
         for batch in program.batches:
             ops = program.body_ops[batch.op]

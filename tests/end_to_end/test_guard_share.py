@@ -52,8 +52,9 @@ def least_share(name: str, image_size: int, folder: Path, enough: float) -> floa
 
 
 def test_resnet_of_small_images(tmp_path: Path) -> None:
-    """Small images leave less to do for everything but the guard, and imports are not shared out."""
-    bound = MOST["resnet18"] + 0.05
+    """Small images leave less to do for everything but the guard, which looks at batches, and imports are not shared
+    out."""
+    bound = 0.18
     assert 0 < least_share("resnet18", 32, tmp_path, bound) <= bound
 
 
