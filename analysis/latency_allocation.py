@@ -182,6 +182,8 @@ def _allocate_all(
 ) -> list[Choice] | None:
     found: tuple[int, list[int]] | None = None
     for share in FILL:
+        if found is not None and share == FILL[-1]:
+            break  # a chip that is full to the last array is the last resort
         budget = int(share * cores * arrays_per_core)
         options = _options(layers, cores, arrays_per_core, budget, weight / samples)
         if options is not None:
