@@ -134,6 +134,15 @@ def dumb_order(part: int) -> MappingFunction:
     return mapped
 
 
+def busy_in_turn(before: Proxies, after: Proxies) -> int | None:
+    """What the busiest of cores in turn does, and half as much more; twice as much if the schedule takes three quarters
+    of the dumb one's time or less, since then replicas share a core that has the time for them."""
+    dumb = after.dumb_busy_cycles
+    if dumb is None or after.scheduled_cycles is None or after.dumb_cycles is None:
+        return None
+    return 2 * dumb if 4 * after.scheduled_cycles <= 3 * after.dumb_cycles else dumb + dumb // 2
+
+
 def nearer_than_at_random(before: Proxies, after: Proxies) -> int | None:
     """Bytes x hops with cores at random, an eighth less, and two cores' shares: of few cores, all are neighbours, and
     those that are better for the time may happen to be farther from each other."""

@@ -14,13 +14,13 @@ from ..analysis.contract import Contract, changes_meaning, constant, decided_her
 from ..analysis.core_packing import NoRoomError
 from ..analysis.proxies import Level
 from ..analysis.yardsticks import (
+    busy_in_turn,
     dumb_order,
     dumb_schedule,
     nearer_than_at_random,
     replicas_apart,
     replicas_as_cores,
     replicas_on_cores,
-    with_room,
 )
 from ..dialects.location import node_name, place_of
 from ..dialects.spat import ComputeBatchOp
@@ -58,7 +58,8 @@ class SpatSchedulePeftPass(ModulePass):
                 dumb_schedule("dumb_cycles", 4), "cores in turn, waiting for rows only, end within this"
             ),
             "busy_cycles_max": changes_meaning(
-                with_room("dumb_busy_cycles", 2), "no core has much more to do than the busiest of cores in turn"
+                busy_in_turn,
+                "no core has much more to do than the busiest of cores in turn, unless that makes all end sooner",
             ),
             "span_cycles": changes_meaning(
                 dumb_order(8),
