@@ -67,15 +67,20 @@ def verify_spans(spans: ArrayAttr | None, lanes: int) -> None:
     verify_numbers("a span", spans)
 
 
+def _verify_lines(name: str, lines: ArrayAttr, columns: str) -> None:
+    """A table of three ``columns``, whose numbers fit."""
+    if len(lines.shape) != 2 or lines.shape[1] != 3 or lines.dtype.kind not in "iu":
+        raise VerifyException(f"{name} are {lines.tensor_type}, lines of {columns} expected")
+    verify_numbers(f"a number of {name}", lines)
+
+
 def verify_resumes(resumes: ArrayAttr | None, spans: ArrayAttr | None, lanes: int) -> None:
     """Lines of a lane, its cycles that are done, and a step within its span, in this order."""
     if resumes is None:
         return
-    if len(resumes.shape) != 2 or resumes.shape[1] != 3 or resumes.dtype.kind not in "iu":
-        raise VerifyException(f"resumes are {resumes.tensor_type}, lines of a lane, a cycle and a step expected")
+    _verify_lines("resumes", resumes, "a lane, a cycle and a step")
     if not resumes.has_data or not resumes.size:
         return
-    verify_numbers("a number of resumes", resumes)
     lane, cycle, step = resumes.array.astype(np.int64).T
     if int(lane.max()) >= lanes:
         raise VerifyException(f"resumes name lane {int(lane.max())} of {lanes}")
@@ -90,9 +95,7 @@ def verify_sends(sends: ArrayAttr | None, lanes: int) -> None:
     """Lines of a row, a core and a step."""
     if sends is None:
         return
-    if len(sends.shape) != 2 or sends.shape[1] != 3 or sends.dtype.kind not in "iu":
-        raise VerifyException(f"sends are {sends.tensor_type}, lines of a row, a core and a step expected")
-    verify_numbers("a number of sends", sends)
+    _verify_lines("sends", sends, "a row, a core and a step")
     if sends.has_data and sends.size and (row := int(sends.array[:, 0].max())) >= lanes:
         raise VerifyException(f"sends name row {row} of {lanes}")
 
@@ -101,11 +104,9 @@ def verify_fetches(fetches: ArrayAttr | None) -> None:
     """Lines of a constant, a core and a step, each constant once for each core."""
     if fetches is None:
         return
-    if len(fetches.shape) != 2 or fetches.shape[1] != 3 or fetches.dtype.kind not in "iu":
-        raise VerifyException(f"fetches are {fetches.tensor_type}, lines of a constant, a core and a step expected")
+    _verify_lines("fetches", fetches, "a constant, a core and a step")
     if not fetches.has_data or not fetches.size:
         return
-    verify_numbers("a number of fetches", fetches)
     constant, core, _ = fetches.array.T.tolist()
     if len(set(zip(constant, core, strict=True))) < len(constant):
         raise VerifyException("fetches name a constant twice for a core")

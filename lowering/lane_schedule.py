@@ -65,7 +65,8 @@ def _placed(placer: ReplicaPlacer) -> PlacedLanes:
             found += [*first, *rounds]
             break
         quickest = min(first, key=lambda placed: placed.timeline.makespan)
-        first.append(relieved(placer, quickest))
+        if (moved := relieved(placer, quickest)) is not quickest:
+            first.append(moved)
         first += [held for held in map(shortener.shorten, first) if held is not None]
         before = _best(found) if found else None
         found += first

@@ -18,6 +18,7 @@ from .schedule_memory import GAPS, held_rings
 Ints = NDArray[np.int64]
 
 TRIES = 40
+"""Moves to try at most: each is scheduled."""
 
 PATIENCE = 4
 """Moves from one core without success, after which the next one has its turn."""
@@ -61,8 +62,8 @@ class _Relief:
     def run(self) -> PlacedLanes | None:
         """The placement after all moves; None without any."""
         for _ in range(TRIES):
-            move = self._move()
-            if not self.missing or move is None:
+            move = self._move() if self.missing else None
+            if move is None:
                 break
             source = int(self._core[move[0]])
             if self._take(*move):
