@@ -205,7 +205,7 @@ class _Planner:
             f"core {core}",
             f"it needs {error.need} bytes of local memory and has {error.have}; "
             f"most is held for {', '.join(f'{name} ({size} bytes)' for name, size in largest)}",
-            "use a machine with more local memory or more cores",
+            "use a machine with more local memory or more cores, or fewer samples at a time",
         )
 
     def _assign(self, plans: Sequence[MemoryPlan]) -> None:

@@ -37,9 +37,10 @@ class ConvertOnnxToSpatPass(ModulePass):
 
     The weight matrix of a layer is cut into slices (one array group each) and parts (one core each), and copied: the
     arrays of the machine are dealt to the layers for the least latency of a sample. Concatenations, reshapes and
-    channel permutations disappear: they only rename channels. Needs the normal form of `onnx-simplify`. Networks of
-    more than 1 000 000 rows, those of the inputs and of the results of all layers together, are refused, and layers of
-    more than 100 000 000 positions.
+    channel permutations disappear: they only rename channels, and so do slices and splits between the operands of a
+    concatenation; other ones copy. Needs the normal form of `onnx-simplify`. Networks of more than 1 000 000 rows,
+    those of the inputs and of the results of all layers together, are refused, and layers of more than 100 000 000
+    positions.
     """
 
     name = "convert-onnx-to-spat"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -221,6 +221,65 @@ def slices(g: Graph) -> str:
     return g.conv(part, 5, 3)
 
 
+def sliced(axes: Sequence[int], starts: Sequence[int], ends: Sequence[int], steps: Sequence[int] = ()) -> Build:
+    """A slice of a convolution with 16 channels, and a convolution of that."""
+
+    def make(g: Graph) -> str:
+        more = [g.constant(np.array(steps))] if steps else []
+        x = g.conv("x", 4, 16)
+        return g.add("Relu", g.add("Slice", x, *(g.constant(np.array(one)) for one in (starts, ends, axes)), *more))
+
+    return make
+
+
+def padded(*pads: int, **attributes: Any) -> Build:
+    return lambda g: g.add("Relu", g.add("Pad", g.conv("x", 4, 8), g.constant(np.array(pads)), **attributes))
+
+
+def focus(g: Graph) -> str:
+    """The four pixels of each square side by side."""
+
+    def pixels(row: int, column: int) -> str:
+        places = ([row, column], [9999, 9999], [2, 3], [2, 2])
+        return g.add("Slice", "x", *(g.constant(np.array(one)) for one in places))
+
+    return g.conv(g.add("Concat", *(pixels(row, column) for row in (0, 1) for column in (0, 1)), axis=1), 16, 8)
+
+
+def shuffled_half(g: Graph) -> str:
+    """Every other channel: half of a shuffle of two groups."""
+    halves = g.add("Split", shuffle(g, g.conv("x", 4, 16), 16, 6, 8), outputs=2, axis=1)
+    return g.add("Relu", halves[1])
+
+
+def split_concat(g: Graph) -> str:
+    """What a concatenation joined comes apart again, without a copy."""
+    x = g.add("Concat", g.conv("x", 4, 3), g.conv("x", 4, 5), axis=1)
+    a, b = g.add("Split", x, g.constant(np.array([3, 5])), outputs=2, axis=1)
+    return g.add("Concat", g.add("Sigmoid", b), g.add("Relu", a), axis=1)
+
+
+def split_vector(g: Graph) -> str:
+    a, b = g.add("Split", g.add("Relu", "x"), outputs=2, axis=1)
+    return g.add("Mul", g.add("Sigmoid", a), b)
+
+
+def concat_flat(g: Graph) -> str:
+    x = g.add("Concat", g.add("Flatten", g.conv("x", 4, 3)), g.add("Flatten", g.conv("x", 4, 2)), axis=1)
+    return g.add("Gemm", x, g.weight(180, 7))
+
+
+def spatial_attention(kind: str, left: bool) -> Build:
+    """One value per position with two segments of channels."""
+
+    def make(g: Graph) -> str:
+        x = g.add("Concat", "x", g.conv("x", 4, 3), axis=1)
+        attention = g.conv("x", 4, 1)
+        return g.add(kind, *((attention, x) if left else (x, attention)))
+
+    return make
+
+
 def vector_minus_map(g: Graph) -> str:
     x = g.conv("x", 4, 8)
     return g.add("Sub", g.add("GlobalAveragePool", x), x)
@@ -384,6 +443,23 @@ MODELS: dict[str, tuple[Build, tuple[int, ...]]] = {
     "transposed product": (transposed_gemm, (1, 20)),
     "normalization": (batch_norm, IMAGE),
     "vector minus map": (vector_minus_map, IMAGE),
+    "split": (split, IMAGE),
+    "split of a concat": (split_concat, IMAGE),
+    "split of a vector": (split_vector, (1, 10)),
+    "half of a shuffle": (shuffled_half, (2, 4, 6, 6)),
+    "slice of channels": (slices, IMAGE),
+    "slice, channels backwards": (sliced([1], [15], [-99], [-3]), IMAGE),
+    "slice, channels with steps": (sliced([1], [1], [16], [2]), IMAGE),
+    "slice of rows and columns": (sliced([2, 3], [1, -4], [5, 6]), (3, 4, 6, 6)),
+    "slice of everything with steps": (sliced([1, 2, 3], [2, 1, 0], [14, 99, 8], [1, 2, 3]), WIDE),
+    "slice, focus": (focus, IMAGE),
+    "padded": (padded(0, 0, 1, 2, 0, 0, 3, 0), IMAGE),
+    "padded and cut": (padded(0, 0, 1, -2, 0, 0, -3, 1), IMAGE),
+    "padded by more than the image": (padded(0, 0, 9, 0, 0, 0, 0, 8), (2, 4, 3, 3)),
+    "spatial attention": (column_attention, IMAGE),
+    "spatial attention, two segments": (spatial_attention("Mul", left=False), (2, 4, 6, 6)),
+    "spatial attention on the left": (spatial_attention("Sub", left=True), IMAGE),
+    "concat of flattened images": (concat_flat, (2, 4, 6, 6)),
     "flat sum": (flat_sum, IMAGE),
     "rows as output": (lambda g: g.add("Reshape", g.conv("x", 4, 6), g.constant(np.array([12, -1]))), IMAGE),
     "images together as output": (

@@ -101,7 +101,7 @@ def _onnxruntime() -> Any:
         runtime = importlib.import_module("onnxruntime")
     except ImportError:
         raise TileError("--check", "needs onnxruntime, which is not installed", "pip install onnxruntime") from None
-    runtime.set_default_logger_severity(3)
+    runtime.set_default_logger_severity(4)  # what it says of errors is in its exceptions
     return runtime
 
 

@@ -58,7 +58,7 @@ def _check_rows(main: FuncOp) -> None:
     ]
     for op in main.body.block.ops:
         if op.name in LOWERINGS and op.name not in WITHOUT_BATCHES:
-            found.append((_rows(op.results[0]), place_of(op), op.results[0]))
+            found += [(_rows(result), place_of(op), result) for result in op.results]
     if (total := sum(rows for rows, _, _ in found)) > MOST_ROWS:
         most, name, _ = max(found, key=lambda one: one[0])
         raise TileError(
@@ -138,7 +138,7 @@ def _remedy(context: LoweringContext, op: Operation) -> str:
     if op.name in SIMPLIFIED or all(operand in context.constants for operand in op.operands):
         return "run onnx-simplify first"
     if op.name in SOMETIMES_SIMPLIFIED:
-        return "run onnx-simplify first; what it leaves, see docs/operators.md, is not supported"
+        return "only what onnx-simplify rewrites is supported, see docs/operators.md"
     return "see docs/operators.md"
 
 

@@ -44,18 +44,25 @@ def map_feature(
 
 
 def combine_features(context: LoweringContext, op: Operation, a: Feature, b: Feature, function: Binary) -> Feature:
-    """Emits one batch per segment that combines the rows of two features. ``b`` may have one position per image."""
-    if not (_same_shape(a, b) or _repeats_over_positions(a, b)):
-        raise refuse(op, f"operands of shape {list(a.shape)} and {list(b.shape)}", "expand one of them in the model")
-    b = _aligned(context, op, a, b)
+    """Emits one batch per segment that combines the rows of two features.
+
+    ``b`` may have one position per image, or one channel.
+    """
+    repeated = _repeats_over_channels(a, b)
+    if not (repeated or _same_shape(a, b) or _repeats_over_positions(a, b)):
+        remedy = "give both the same shape, or to one of them one value per channel or per position"
+        raise refuse(op, f"operands of shape {list(a.shape)} and {list(b.shape)}", remedy)
+    others = b.segments * len(a.segments) if repeated else _aligned(context, op, a, b).segments
     segments: list[Segment] = []
-    for left, right in zip(a.segments, b.segments, strict=True):
+    for left, right in zip(a.segments, others, strict=True):
         builder = BatchBuilder(a.rows, op)
         x = builder.input_tile(left.value, RowWindow(a.rows, a.rows))
         if b.height == a.height:
             y = builder.input_tile(right.value, RowWindow(a.rows, a.rows))
         else:
             y = builder.input_tile(right.value, RowWindow(1, a.height, stride=0))
+        if repeated:
+            y = spread(builder, y, x)
         segments.append(context.emit_segment(builder, function(builder, x, y), left))
     return Feature(tuple(segments), a.images, a.height, a.columns, a.shape)
 
@@ -69,6 +76,12 @@ def _repeats_over_positions(a: Feature, b: Feature) -> bool:
     value_per_channel = (a.images, a.channels, 1, 1)
     leading = (1,) * (4 - len(b.shape))
     return a.shape == a.extents and (*leading, *b.shape) == value_per_channel == b.extents
+
+
+def _repeats_over_channels(a: Feature, b: Feature) -> bool:
+    """Whether ``b`` broadcasts to ``a`` as one value per image and position."""
+    one_channel = (a.images, 1, a.height, a.columns)
+    return a.channels > 1 and a.shape == a.extents and b.shape == one_channel == b.extents
 
 
 def combine_constant(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from ...dialects.onnx_base import shape_of
 from ...dialects.spat import InputOp
 from . import elementwise as ew
 from .context import LoweringContext, refuse
+from .crops import lower_pad, lower_slice, lower_split
 from .feature import Feature, Segment
 from .normalization import local_response, softmax
 from .operands import constant_of, feature_of, kernel_of, spatial, weights_of
@@ -125,7 +127,7 @@ def _binary(function: ew.Binary, exchanged: ew.Binary | None = None) -> Lower:
         if b in context.constants:
             return ew.combine_constant(context, op, feature, context.constants[b], function)
         other = context.features[b]
-        if feature.is_vector and not other.is_vector:
+        if math.prod(feature.shape) < math.prod(other.shape):
             return ew.combine_features(context, op, other, feature, exchanged or function)
         return ew.combine_features(context, op, feature, other, function)
 
@@ -194,6 +196,9 @@ LOWERINGS: dict[str, Lower] = {
     "onnx.Reshape": lower_reshape,
     "onnx.Transpose": lower_transpose,
     "onnx.Concat": lower_concat,
+    "onnx.Split": lower_split,
+    "onnx.Slice": lower_slice,
+    "onnx.Pad": lower_pad,
 }
 """The lowering of each op, by name. An op that is not here is an error that names the node."""
 
@@ -206,6 +211,6 @@ SIMPLIFIED = frozenset(
 """Ops of which `onnx-simplify` leaves none."""
 
 SOMETIMES_SIMPLIFIED = frozenset(
-    f"onnx.{name}" for name in ("Cast", "Div", "Expand", "MatMul", "Pad", "Pow", "ReduceMean", "Slice", "Split", "Tile")
+    f"onnx.{name}" for name in ("Cast", "Div", "Expand", "MatMul", "Pow", "ReduceMean", "Tile")
 )
 """Ops of which `onnx-simplify` leaves some: it depends on their attributes, or on what is constant."""

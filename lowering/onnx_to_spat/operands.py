@@ -19,7 +19,8 @@ from .product import Kernel
 def feature_of(context: LoweringContext, op: Operation, value: SSAValue) -> Feature:
     feature = context.features.get(value)
     if feature is None:
-        raise refuse(op, "its operand is a constant", "run onnx-simplify first")
+        remedy = "only weights and operands of element-wise operators can be, see docs/operators.md"
+        raise refuse(op, "its operand is a constant", remedy)
     return feature
 
 

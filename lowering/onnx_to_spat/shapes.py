@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...dialects import onnx
@@ -46,12 +48,16 @@ def lower_transpose(context: LoweringContext, op: onnx.TransposeOp) -> Feature:
 
 def lower_concat(context: LoweringContext, op: onnx.ConcatOp) -> Feature:
     features = [feature_of(context, op, operand) for operand in op.inputs]
-    axis = op.axis.value.data % len(shape_of(op.concatenated))
+    shapes = [list(feature.shape) for feature in features]
+    axis = op.axis.value.data % len(shapes[0])
     first = features[0]
-    if axis != 1 or any(
-        f.shape[0] != f.images or f.shape[1] != f.channels or f.extents[2:] != first.extents[2:] for f in features
-    ):
-        raise refuse(op, f"a concatenation along axis {axis}", "only channels (axis 1) can be concatenated")
+    # What is row-major in (images, anything) can be joined along its second axis, or along any behind axes of one.
+    if any(math.prod(feature.shape[:axis]) != feature.images for feature in features):
+        raise refuse(op, f"a concatenation along axis {axis} of {shapes}", "only channels (axis 1) can be concatenated")
+    if any(feature.extents[2:] != first.extents[2:] for feature in features):
+        images = [list(feature.extents) for feature in features]
+        what = f"a concatenation of {shapes}, which are {images} in another shape"
+        raise refuse(op, what, "pool them to the same height and width before")
     segments: list[Segment] = []
     offset = 0
     for feature in features:

@@ -7,13 +7,13 @@
 // ACTIVATIONS: error: {{.*}}activation-bits is 33, 1 to 32 bits expected
 
 // Every layer that has no lowering is named.
-// CHECK: error: node 'a' (onnx.Slice): no lowering to the spat dialect exists for this op
+// CHECK: error: node 'a' (onnx.Slice): a slice of [1, 2, 2, 2] to [1, 2, 2, 2] in reverse order; rows and columns have to keep
 // CHECK: error: node 'c' (onnx.Softmax): a softmax over axis 3
-func.func @main(%x: tensor<1x2x2x2xf32>) -> tensor<1x2x1x2xf32> {
-  %a = onnx.Slice(%x) {starts = array<i64: 0>, ends = array<i64: 1>, axes = array<i64: 2>} : (tensor<1x2x2x2xf32>) -> tensor<1x2x1x2xf32> loc("a")
-  %b = onnx.Relu(%a) : (tensor<1x2x1x2xf32>) -> tensor<1x2x1x2xf32> loc("b")
+func.func @main(%x: tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32> {
+  %a = onnx.Slice(%x) {starts = array<i64: 1>, ends = array<i64: -3>, axes = array<i64: 2>, steps = array<i64: -1>} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32> loc("a")
+  %b = onnx.Relu(%a) : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32> loc("b")
   %c = onnx.Softmax(%x) {axis = 3 : i64} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xf32> loc("c")
-  func.return %b : tensor<1x2x1x2xf32>
+  func.return %b : tensor<1x2x2x2xf32>
 }
 
 // -----
@@ -58,7 +58,7 @@ func.func @main() -> tensor<1x1xf32> {
 
 // What onnx-simplify would remove is told to be simplified.
 // CHECK: error: node 'same' (onnx.Dropout): no lowering to the spat dialect exists for this op; run onnx-simplify first{{$}}
-// CHECK: error: node 'mm' (onnx.MatMul): no lowering {{.*}}; run onnx-simplify first; what it leaves, see docs/operators.md,
+// CHECK: error: node 'mm' (onnx.MatMul): no lowering {{.*}}; only what onnx-simplify rewrites is supported, see docs/operators.md
 func.func @main(%x: tensor<1x2xf32>) -> (tensor<1x2xf32>, tensor<1x2xf32>) {
   %w = onnx.Constant #tile.array<f32[2, 2] splat 0.5>
   %a = onnx.Dropout(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32> loc("same")

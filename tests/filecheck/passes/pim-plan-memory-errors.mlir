@@ -7,7 +7,7 @@ pim.program {
 
 // -----
 
-// CHECK: error: core 1: it needs 65600 bytes of local memory and has 65536; most is held for big (65600 bytes); use a machine with more local memory or more cores
+// CHECK: error: core 1: it needs 65600 bytes of local memory and has 65536; most is held for big (65600 bytes); use a machine with more local memory or more cores, or fewer samples at a time
 builtin.module attributes {tile.machine = "tiny4"} {
   pim.program {
     %x = pim.input "x" shape <i64[4] [1, 32, 1, 2050]> : tensor<1x2050x32xf32>
