@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import onnx
+from mobile_models import efficientnet_b0, mobilenet_v3_small, shufflenet_v2, yolov8n_cls
 from network_builder import Extents, Network, Value
 
 # Architectures
@@ -236,16 +237,20 @@ def _inception_v3(network: Network) -> Value:
 ARCHITECTURES: dict[str, Callable[[Network], Value]] = {
     "alexnet": _alexnet,
     "densenet121": _densenet121,
+    "efficientnet_b0": efficientnet_b0,
     "googlenet": lambda network: _googlenet(network, batch_norm=False),
     "googlenet_bn": lambda network: _googlenet(network, batch_norm=True),
     "inception_v3": _inception_v3,
     "mobilenet_v2": _mobilenet_v2,
+    "mobilenet_v3_small": mobilenet_v3_small,
     "resnet18": lambda network: _resnet(network, (2, 2, 2, 2), bottleneck=False),
     "resnet34": lambda network: _resnet(network, (3, 4, 6, 3), bottleneck=False),
     "resnet50": lambda network: _resnet(network, (3, 4, 6, 3), bottleneck=True),
     "shufflenet_v1": _shufflenet_v1,
+    "shufflenet_v2": shufflenet_v2,
     "squeezenet1_0": _squeezenet1_0,
     "vgg16": _vgg16,
+    "yolov8n_cls": yolov8n_cls,
 }
 
 SMALLEST = {"alexnet": 64, "googlenet": 64, "googlenet_bn": 64, "inception_v3": 75, "squeezenet1_0": 64}

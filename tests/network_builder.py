@@ -115,6 +115,20 @@ class Network:
             return self._node("Clip", [x.name], y, min=0.0, max=6.0)
         return self._node("Clip", [x.name, self._constant(np.float32(0)), self._constant(np.float32(6))], y)
 
+    def sigmoid(self, x: Value) -> Value:
+        return self._node("Sigmoid", [x.name], 1 / (1 + np.exp(-x.probe)))
+
+    def hard_sigmoid(self, x: Value) -> Value:
+        return self._node("HardSigmoid", [x.name], np.clip(x.probe / 6 + 0.5, 0, 1), alpha=1 / 6, beta=0.5)
+
+    def swish(self, x: Value) -> Value:
+        return self.multiply(x, self.sigmoid(x))
+
+    def hard_swish(self, x: Value) -> Value:
+        if self.opset < 14:
+            return self.multiply(x, self.hard_sigmoid(x))
+        return self._node("HardSwish", [x.name], x.probe * np.clip(x.probe / 6 + 0.5, 0, 1))
+
     def max_pool(self, x: Value, kernel: int, stride: int, pad: int = 0, ceil: bool = False) -> Value:
         # Ceil mode came with opset 10.
         y = pool(x.probe, kernel, stride, pad, ceil and self.opset >= 10, np.maximum, -np.inf)
@@ -146,6 +160,20 @@ class Network:
 
     def add(self, a: Value, b: Value) -> Value:
         return self._node("Add", [a.name, b.name], a.probe + b.probe)
+
+    def multiply(self, a: Value, b: Value) -> Value:
+        return self._node("Mul", [a.name, b.name], a.probe * b.probe)
+
+    def split(self, x: Value, count: int) -> list[Value]:
+        """As many equal parts of the channels."""
+        parts = np.split(x.probe, count)
+        extents = np.array([len(part) for part in parts])
+        inputs = [x.name, self._constant(extents)] if self.opset >= 13 else [x.name]
+        more = {} if self.opset >= 13 else {"split": extents.tolist()}
+        first = self._node("Split", inputs, parts[0], axis=1, **more)
+        names = [first.name, *(f"{first.name}{i}" for i in range(1, count))]
+        self.nodes[-1].output[:] = names
+        return [Value(name, part) for name, part in zip(names, parts, strict=True)]
 
     def concat(self, *values: Value) -> Value:
         return self._node("Concat", [v.name for v in values], np.concatenate([v.probe for v in values]), axis=1)
