@@ -14,6 +14,7 @@ from ..analysis.timeline import TimedBatch, TransferCosts
 from ..analysis.wavefront import LaneBatch, Read
 from ..dialects.spat import BatchOp, ComputeBatchOp
 from .lane_cost import BatchCosts
+from .schedule_memory import waiting_bytes
 from .transfer_costs import TransferModel
 
 Ints = NDArray[np.int64]
@@ -69,13 +70,17 @@ ENOUGH = 0.25
 fewer replicas, each holds more rows that wait for it; more of them take more messages."""
 
 
+WAITING = 0.25
+"""Of a local memory, how much rows of one batch may take that wait for all others of their image."""
+
+
 def spread_vector_batches(batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int = 1) -> None:
     """Gives batches without weights as many replicas as keep each busy for half as long as the busiest layer at most.
 
     Their lanes are bound to no core, so that this only says over how many cores they spread. Messages count: a batch
     that passes on the network's input has little else to do. Where there is no layer to keep up with, each lane may
     have a core of its own. Of several ``samples``, it is enough if each replica is busy for the share `ENOUGH` of what
-    every core has to do.
+    every core has to do. Rows that wait until a whole image has been seen, as those that a gate scales, have to fit.
     """
     model = TransferModel(costs.target, uniform=True)
     busy = [_turns(batch) * costs.of(batch).cycles for batch in batches if batch.vmm_ops]
@@ -83,11 +88,11 @@ def spread_vector_batches(batches: Sequence[ComputeBatchOp], costs: BatchCosts, 
     work = [batch.lane_count * (costs.of(batch).cycles + _message_cycles(batch, model)) for batch in batches]
     if samples > 1:
         limit = max(limit, int(ENOUGH * sum(work) / costs.target.machine.core_count))
-    for batch, cycles in zip(batches, work, strict=True):
+    room = int(WAITING * costs.target.machine.local_memory_bytes) // min(samples, 2)  # the next one comes before
+    for batch, cycles, waiting in zip(batches, work, waiting_bytes(batches, costs.target), strict=True):
         if not batch.vmm_ops:
-            wanted = max(
-                batch.replica_count, min(-(-cycles // limit), batch.lane_count, costs.target.machine.core_count)
-            )
+            wanted = max(-(-cycles // limit), -(-waiting // room))
+            wanted = max(batch.replica_count, min(wanted, batch.lane_count, costs.target.machine.core_count))
             batch.properties["replicas"] = IntegerAttr(wanted, i64)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.ir import Operation
 
 from ..analysis.lane_columns import graph_of
 from ..analysis.lane_graph import LaneGraph
@@ -116,6 +117,36 @@ def slot_bytes(batch: BatchOp, target: Target) -> int:
     right = max((window.pad_right for window in windows), default=0)
     _, columns, channels = shape_of(batch.outs[0])
     return (left + columns + right) * channels * target.element_bytes
+
+
+def waiting_bytes(batches: Sequence[BatchOp], target: Target) -> list[int]:
+    """Bytes of the rows of one image that each batch computes, if they wait until the last one of something is there.
+
+    They do where their reader also needs what a whole image has been read for, and they come with the rows of that
+    image: the rows that a gate scales are held until all of them have been seen.
+    """
+    index: dict[Operation, int] = {batch: position for position, batch in enumerate(batches)}
+    sources: list[int] = []
+    """Of each batch, itself and all from which it computes, as the bits of a number."""
+    whole: list[int] = []
+    """Of these, the ones all rows of which each of its lanes needs."""
+    found = [0] * len(batches)
+    for position, batch in enumerate(batches):
+        reads = [
+            (index[value.owner], window)
+            for value, window in zip(batch.inputs, batch.row_windows, strict=True)
+            if isinstance(value.owner, Operation) and value.owner in index
+        ]
+        all_sources, all_whole = 1 << position, 0
+        for producer, window in reads:
+            all_sources |= sources[producer]
+            all_whole |= sources[producer] if window.reads_whole_image else whole[producer]
+        for producer, window in reads:
+            if not window.reads_whole_image and all_whole & ~whole[producer] & sources[producer]:
+                found[producer] = window.height * slot_bytes(batches[producer], target)
+        sources.append(all_sources)
+        whole.append(all_whole)
+    return found
 
 
 def _most_held(rings: Ints, core_count: int) -> Ints:

@@ -253,7 +253,14 @@ ARCHITECTURES: dict[str, Callable[[Network], Value]] = {
     "yolov8n_cls": yolov8n_cls,
 }
 
-SMALLEST = {"alexnet": 64, "googlenet": 64, "googlenet_bn": 64, "inception_v3": 75, "squeezenet1_0": 64}
+SMALLEST = {
+    "alexnet": 64,
+    "efficientnet_b0": 64,
+    "googlenet": 64,
+    "googlenet_bn": 64,
+    "inception_v3": 75,
+    "squeezenet1_0": 64,
+}
 """Image sizes of architectures that need more than 32 pixels."""
 
 

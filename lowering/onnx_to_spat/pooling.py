@@ -18,6 +18,9 @@ from .product import Kernel
 
 Floats = NDArray[np.float32]
 
+HIGH = 4
+"""Rows of an image from which on a global pool combines each row by itself, before all of them."""
+
 
 def max_pool(context: LoweringContext, op: onnx.MaxPoolOp, feature: Feature, kernel: Kernel) -> Feature:
     """Rows outside the image, and columns beside it, repeat the nearest element of the window: the maximum stays."""
@@ -62,20 +65,34 @@ def average_pool(
 
 
 def global_pool(context: LoweringContext, op: Operation, feature: Feature, kind: str) -> Feature:
-    """The sum (times one over the count) or the maximum of each channel over an image."""
+    """The sum (times one over the count) or the maximum of each channel over an image.
+
+    Of a high image, each row is combined first, in a lane of its own: one core would take long to receive all of them.
+    """
     segments: list[Segment] = []
-    whole = RowWindow(feature.height, 1, rows=feature.height, stride=feature.height)
     for segment in feature.segments:
+        columns = feature.columns
+        if feature.height >= HIGH and columns > 1:
+            segment, columns = _combined_columns(context, op, feature, segment, kind), 1
         builder = BatchBuilder(feature.images, op)
-        rows = builder.input(segment.value, whole)
-        tile = _combine_rows(builder, kind, rows, feature.height, (feature.columns, feature.columns), segment.width)
-        if feature.columns > 1:
+        rows = builder.input(segment.value, RowWindow(feature.height, 1, rows=feature.height, stride=feature.height))
+        tile = _combine_rows(builder, kind, rows, feature.height, (columns, columns), segment.width)
+        if columns > 1:
             tile = builder.apply(ReduceColumnsOp(kind, tile))
         if kind == "add" and feature.height * feature.columns > 1:
             count = np.full((1, segment.width), 1 / (feature.height * feature.columns), np.float32)
             tile = builder.apply(VMulOp(tile, builder.weight(count)))
         segments.append(context.emit_segment(builder, tile, segment))
     return Feature.of(segments, feature.images, 1, 1)
+
+
+def _combined_columns(
+    context: LoweringContext, op: Operation, feature: Feature, segment: Segment, kind: str
+) -> Segment:
+    """Each row of a segment as one column."""
+    builder = BatchBuilder(feature.rows, op)
+    tile = builder.input_tile(segment.value, RowWindow(feature.rows, feature.rows))
+    return context.emit_segment(builder, builder.apply(ReduceColumnsOp(kind, tile)), segment)
 
 
 def position_constant(builder: BatchBuilder, values: Floats, images: int, channels: int) -> SSAValue:
