@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import pim
 from ..dialects.location import place_of
-from ..lowering.sample_axis import samples_of
+from ..lowering.samples import samples_of
 from ..lowering.target import Target as CompileTarget
 from ..lowering.target import target_of
 from ..support.diagnostics import TileError

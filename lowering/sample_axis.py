@@ -24,6 +24,7 @@ from ..support.diagnostics import TileError, TileErrors
 from .onnx_to_spat.context import refuse
 from .onnx_to_spat.convert import io_name, main_function
 from .proxies_onnx import is_computation
+from .samples import SAMPLES
 
 Carriers: TypeAlias = AbstractSet[SSAValue]
 Rule: TypeAlias = Callable[[Any, Carriers], str]
@@ -32,18 +33,6 @@ Rule: TypeAlias = Callable[[Any, Carriers], str]
 What all ops have in common, that the results have the axis, is checked beside the rules."""
 
 REMEDY = "compile it for one sample"
-
-
-SAMPLES = "tile.samples"
-"""The module attribute that says how many samples a program takes at once, if it is more than one."""
-
-
-def samples_of(module: ModuleOp) -> int:
-    """How many samples the program takes at once. Raises a TileError if the attribute has no meaning."""
-    value = module.attributes.get(SAMPLES, IntegerAttr(1, i64))
-    if not isinstance(value, IntegerAttr) or value.value.data < 1:
-        raise TileError("module", f"attribute {SAMPLES} is {value}", "an integer of at least 1 is expected")
-    return value.value.data
 
 
 def spread_samples(module: ModuleOp, samples: int) -> None:

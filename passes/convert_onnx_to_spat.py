@@ -27,7 +27,7 @@ from ..analysis.yardsticks import part_of, with_room
 from ..lowering.allocation import allocate_layers
 from ..lowering.onnx_to_spat.context import LayerDemand, LayerMapping
 from ..lowering.onnx_to_spat.convert import convert_module
-from ..lowering.sample_axis import samples_of
+from ..lowering.samples import samples_of
 from ..lowering.target import set_target, width_fault
 
 

@@ -28,7 +28,7 @@ from ..dialects.tile import ArrayAttr
 from ..lowering.lane_cost import BatchCosts, batch_arrays
 from ..lowering.lane_schedule import schedule_replicas
 from ..lowering.lane_tasks import spread_vector_batches
-from ..lowering.sample_axis import samples_of
+from ..lowering.samples import samples_of
 from ..lowering.target import Target, target_of
 from ..support.diagnostics import TileError
 from .statistics import record_statistic

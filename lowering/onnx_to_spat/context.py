@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ...analysis.machine import Machine, Precision
@@ -14,6 +15,7 @@ from ...dialects.location import place_of
 from ...dialects.spat import ComputeBatchOp
 from ...support.diagnostics import TileError
 from ..body_content import computes_the_same
+from ..samples import samples_of
 from .batch_builder import BatchBuilder
 from .feature import Feature, Segment
 from .product import Product
@@ -105,5 +107,10 @@ def minimum_row_parts(product: Product) -> int:
 
 
 def refuse(op: Operation, what: str, remedy: str = "") -> TileError:
-    """The error that a layer cannot be lowered."""
-    return TileError(f"{place_of(op)} ({op.name})", what, remedy)
+    """The error that a layer cannot be lowered. Where shapes are those of several samples, it says so."""
+    root = op
+    while (parent := root.parent_op()) is not None:
+        root = parent
+    samples = samples_of(root) if isinstance(root, ModuleOp) else 1
+    kind = f"{op.name}, of {samples} samples" if samples > 1 else op.name
+    return TileError(f"{place_of(op)} ({kind})", what, remedy)

@@ -119,6 +119,15 @@ def test_refused(name: str) -> None:
         compile_model(build(make, *shape))
 
 
+def test_refused_with_several_samples() -> None:
+    """The shapes are those of all samples, which the message says."""
+    message = (
+        r"node 'node_Slice_1' \(onnx.Slice, of 3 samples\): a slice of \[3, 16, 6, 6\] to \[3, 16, 6, 6\] in reverse"
+    )
+    with pytest.raises(TileError, match=message):
+        compile_model(build(sliced([2], [5], [-99], [-1]), *IMAGE), options=" samples=3")
+
+
 @pytest.mark.parametrize("weight_bits", [4, 8, 16])
 @pytest.mark.parametrize("activation_bits", [8, 16])
 def test_bit_widths(weight_bits: int, activation_bits: int) -> None:

@@ -12,7 +12,7 @@ from mutation_run import Caught
 from tilec.dialects import onnx
 from tilec.dialects.onnx_base import element_type_of, int64s, shape_of
 from tilec.dialects.tile import Array
-from tilec.lowering.sample_axis import SAMPLES
+from tilec.lowering.samples import SAMPLES
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, TensorType, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue

@@ -17,7 +17,8 @@ from tilec.dialects.onnx_base import OnnxOp, shape_of
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
 from tilec.lowering.proxies import proxies
-from tilec.lowering.sample_axis import RULES, SAMPLES, samples_of
+from tilec.lowering.sample_axis import RULES
+from tilec.lowering.samples import SAMPLES, samples_of
 from tilec.passes.guard import Guard, contract_of
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.onnx_batch import OnnxBatchPass
