@@ -52,6 +52,9 @@ SPARE = 0.04
 
 MOST_OF_CORE = (1.0, 0.5, 0.25, 0.125)
 
+EVEN = 1.5
+"""Of the work of a core on average, what the busiest one may have to do without parts getting smaller."""
+
 PRICES = (0.0, *(float(1 << power) for power in range(24)))
 """Cycles that an array may cost, ascending."""
 
@@ -131,7 +134,8 @@ def _allocate(
 ) -> list[Choice] | None:
     """What each layer gets if work weighs as that of ``weight`` of the ``samples``; None if nothing is found to fit.
 
-    Where parts of one layer fill cores that have little to do then, and others crowd on the rest, parts get smaller.
+    Where parts of one layer fill cores that have little to do then, and others crowd on the rest, parts get smaller: if
+    what all cores, the busiest one and one row take is less in all.
     """
     found: list[tuple[float, list[Choice]]] = []
     for most in MOST_OF_CORE:
@@ -140,11 +144,11 @@ def _allocate(
         if choices is None:
             continue
         choices = [_renamed(choice, *pair) for choice, *pair in zip(choices, smaller, layers, strict=True)]
-        spread = _work(layers, [one.option for one in choices]) / (BUSY * cores)
+        spread = _work(layers, [one.option for one in choices]) / cores
         crowded = _most_crowded(layers, choices, cores, arrays_per_core)
         latency = sum(layer.options[one.option].latency_cycles for layer, one in zip(layers, choices, strict=True))
-        found.append((max(spread, crowded) + latency, choices))
-        if crowded <= spread:
+        found.append((spread + crowded + latency, choices))
+        if crowded <= EVEN * spread:
             break
     return min(found, key=lambda one: one[0])[1] if found else None
 
