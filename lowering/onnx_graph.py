@@ -176,7 +176,9 @@ class _Builder:
         for value in self.model.graph.output:
             for problem in declaration_problems(value, tensor_type(self._value(value.name)), dims):
                 what = f"output {value.name!r} is declared {problem}"
-                self.errors.append(TileError(self.model.where, what, "export the model again"))
+                self.errors.append(
+                    TileError(self.model.where, what, "correct that declaration, or remove it from the model")
+                )
 
     def _add(self, proto: NodeProto, used: set[str]) -> None:
         node = Node(proto, _where(self.model, proto), self.model.opset, self.constants)
