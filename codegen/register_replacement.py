@@ -33,7 +33,7 @@ class Assignment:
 
 
 def assign_registers(
-    core: npt.NDArray[np.int32], value: I64, pool: Sequence[int], forced: I64 | None = None
+    core: npt.NDArray[np.int32], value: npt.NDArray[np.integer], pool: Sequence[int], forced: I64 | None = None
 ) -> Assignment:
     """Registers of the pool for values [n, operands] of instructions in order, core by core; register 0 holds 0.
 
@@ -53,7 +53,7 @@ def assign_registers(
     row, operand = np.nonzero(_touches(value))
     is_first = operand < value.shape[1]
     operand %= value.shape[1]
-    touched = value[row, operand]
+    touched = value[row, operand].astype(np.int64)
     key = core[row] * (touched.max(initial=0) + 1) + touched
     order = np.argsort(key, kind="stable")
     changes = np.ones(len(row), np.bool_)
@@ -89,7 +89,7 @@ def _next_forced(needs_first: npt.NDArray[np.bool_], stop: I64) -> I64:
     return np.where(found < end, found, NEVER)
 
 
-def _touches(value: I64) -> npt.NDArray[np.bool_]:
+def _touches(value: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
     """[n, 2 * operands]: each different value once, and all but the last a second time.
 
     The second time keeps a value from making room for another one of its own instruction.
