@@ -35,7 +35,7 @@ class Code(NamedTuple):
     op_u8: Numbers
     dest: Numbers
     source: Numbers
-    second: Numbers
+    second_i32: Numbers
     """Addresses, -1 for none."""
     selectable: Numbers
     """By opcode and operand: whether the offset may be added to it."""
@@ -96,7 +96,7 @@ def operand(facts: Facts, code: Code, place: int, number: int) -> int:
         return -1 if code.op_u8[place] == facts.store else code.dest[place]
     if number == 1:
         return -1 if code.op_u8[place] == facts.load else code.source[place]
-    return code.second[place]
+    return code.second_i32[place]
 
 
 def note(facts: Facts, code: Code, state: State, place: int, row: int) -> int:

@@ -66,7 +66,7 @@ class AddressPlan:
 
 def local_addresses(table: InstructionTable) -> I64:
     """[n, 3]: the operands in local memory, `NO_ADDRESS` for others: the global side of ``ld`` and ``st`` is none."""
-    found = np.stack([table.dest, table.source, table.second], axis=1)
+    found = np.stack([table.dest, table.source, table.second.astype(np.int64)], axis=1)
     found[table.op == Op.ST, 0] = NO_ADDRESS
     found[table.op == Op.LD, 1] = NO_ADDRESS
     return found

@@ -76,7 +76,8 @@ def _generate(
     precision = target.precision
     widths = Columns.of(Op.SETBW, a=precision.input_bits, b=precision.output_bits)
     in_order = target.machine.rob_size == 1
-    code = allocate_registers(table.in_order(), widths, element_bytes=precision.input_bytes, in_order=in_order)
+    table.put_in_order()
+    code = allocate_registers(table, widths, element_bytes=precision.input_bytes, in_order=in_order)
     core_start = np.searchsorted(code.core, np.arange(len(groups) + 1)).astype(np.int64)
     facts = Target.of(target.machine, precision)
     return Program(facts, code.columns, core_start, groups, code.node, nodes)

@@ -39,7 +39,7 @@ def expand_program(
         expansion.expand(op)
     expansion.expand_transfers()
     expansion.expand_zeros()
-    return InstructionTable.concat(expansion.parts), tuple(expansion.nodes)
+    return InstructionTable.joined(expansion.parts), tuple(expansion.nodes)
 
 
 class _Expansion:
