@@ -59,6 +59,11 @@ class InstructionTable:
         return cls(*typed)
 
     @classmethod
+    def room(cls, count: int) -> dict[str, Any]:
+        """Columns for so many instructions, to be filled."""
+        return {field.name: np.empty(count, kind) for field, kind in zip(fields(cls), _TYPES, strict=True)}
+
+    @classmethod
     def concat(cls, parts: Sequence[InstructionTable]) -> InstructionTable:
         return cls.joined([*parts])
 

@@ -20,6 +20,8 @@ def instruction_steps(start: Ints, span: Ints, resumes: Ints | None, begin: Ints
     if resumes is None:
         return start[:, None] + begin[None, :-1] * span[:, None] // cycles
     found = start[:, None] + np.minimum(begin[None, :-1], span[:, None] - 1)
+    if not len(resumes):
+        return found
     lanes = np.unique(resumes[:, 0])  # the others are never interrupted
     every = lanes[:, None] * (cycles + 1)
     at = every + begin[None, :-1]
