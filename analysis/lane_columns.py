@@ -151,8 +151,9 @@ def _message_cycles(
 ) -> tuple[Ints, Ints, Ints]:
     """Cycles of sending, of receiving and of the flight of each use of a row; of no meaning where it is computed."""
     send, receive, flight = (np.zeros(len(uses.row), np.int64) for _ in range(3))
+    home = core[uses.row]
     for transfer, mine in uses_by_transfer(batches, graph, uses.row):
-        pair = core[uses.row[mine]], uses.core[mine]
+        pair = home[mine], uses.core[mine]
         send[mine], receive[mine], flight[mine] = transfer.send[pair], transfer.receive[pair], transfer.flight[pair]
     return send, receive, flight
 
@@ -160,10 +161,11 @@ def _message_cycles(
 def uses_by_transfer(batches: Sequence[TimedBatch], graph: LaneGraph, row: Ints) -> list[tuple[TransferCosts, Ints]]:
     """Places in ``row`` [m], rows that are sent, by what sending them costs."""
     number: dict[TransferCosts, int] = {}
-    kinds = np.array([number.setdefault(timed.transfer, len(number)) for timed in batches], np.int64)
-    kind = kinds[graph.batch_of[row]]
+    listed = [number.setdefault(timed.transfer, len(number)) for timed in batches]
+    # Numbers of 16 bits or less are sorted in one look at each.
+    kind = np.array(listed, np.min_scalar_type(len(number)))[graph.batch_of[row]]
     order = np.argsort(kind, kind="stable")
-    ends = np.searchsorted(kind[order], np.arange(1, len(number)))
+    ends = np.cumsum(np.bincount(kind, minlength=len(number)))[:-1]
     return list(zip(number, np.split(order, ends), strict=False))
 
 

@@ -8,7 +8,7 @@ which the event loop works (:mod:`.lane_events`), and the schedule of what it fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -151,23 +151,42 @@ def _longest(batches: Sequence[TimedBatch], code: Code) -> int:
     return 4 * (work + sum(int(np.sum(column)) for column in (code.send, code.receive, code.flight, code.load_cycles)))
 
 
+class _FoundTimeline(Timeline):
+    """What the loop has found. Most schedules that a search makes only have to be known to be too long; so their lists
+    are made when one of them is asked for."""
+
+    def __init__(self, makespan: int, lists: Callable[[], dict[str, list[Ints]]]) -> None:
+        vars(self).update(makespan=makespan, _lists=lists)
+
+    def __getattr__(self, name: str) -> list[Ints]:
+        """Of a list that has not been made."""
+        lists = vars(self).pop("_lists", None)
+        if lists is None:
+            raise AttributeError(name)
+        vars(self).update(lists())
+        return getattr(self, name)
+
+
 def _timeline(batches: Sequence[TimedBatch], graph: LaneGraph, uses: RowUses, state: State, resumes: int) -> Timeline:
     start, finish, sent = (np.array(column, np.int64) for column in (state.start, state.finish, state.sent))
     assert (finish >= 0).all(), "a lane was never scheduled"
-    lines = (state.resume_lane, state.resume_done, state.resume_time)
-    lane, done, time = (np.array(column[:resumes], np.int64) for column in lines)
-    order = np.lexsort((time, done, lane))
-    lane, done, time = lane[order], done[order], time[order]
-    remote = sent >= 0
-    row = uses.row[remote]
-    return Timeline(
-        _parts(start, graph.first),
-        _parts(finish, graph.first),
-        _by_batch(graph, lane, done, time - start[lane]),
-        _by_batch(graph, row, uses.core[remote], sent[remote]),
-        _fetches(batches, np.array(state.fetched, np.int64), len(state.free)),
-        int(np.max(state.free, initial=0)),
-    )
+    resumed = (state.resume_lane, state.resume_done, state.resume_time)
+    lines = np.stack([np.array(column[:resumes], np.int64) for column in resumed])
+    fetched, core_count = np.array(state.fetched, np.int64), len(state.free)
+
+    def lists() -> dict[str, list[Ints]]:
+        lane, done, time = lines[:, np.lexsort(lines[::-1])]
+        remote = sent >= 0
+        row = uses.row[remote]
+        return {
+            "start": _parts(start, graph.first),
+            "finish": _parts(finish, graph.first),
+            "resumes": _by_batch(graph, lane, done, time - start[lane]),
+            "messages": _by_batch(graph, row, uses.core[remote], sent[remote]),
+            "fetches": _fetches(batches, fetched, core_count),
+        }
+
+    return _FoundTimeline(int(np.max(state.free, initial=0)), lists)
 
 
 def _fetches(batches: Sequence[TimedBatch], fetched: Ints, core_count: int) -> list[Ints]:

@@ -9,15 +9,20 @@ along two buffers repeat distances rather than addresses. What remains to be hel
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
+from ..support.machine_code import Kernel, can_compile
+from . import address_kernel
+from .address_kernel import CANDIDATES, FAR, ROUNDS, Facts
 from .instruction_table import NO_ADDRESS, InstructionTable
 from .isa import ISA, OFFSET_BITS, OP_LIMIT, VECTOR_OPS, Op
 
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.integer]
 
 OPERANDS = ("rd", "rs1", "rs2")
 """The columns of a plan: registers of destination, source and second source."""
@@ -26,10 +31,14 @@ _BITS = np.array([OFFSET_BITS[name] for name in OPERANDS])
 _SELECTABLE = np.array([[name in ISA[Op(op)].offsets if op else False for name in OPERANDS] for op in range(OP_LIMIT)])
 _MISREAD = _SELECTABLE * (_BITS & ~OFFSET_BITS["rd"])
 """By opcode and operand: the bit that switches the offset on in the simulator's reorder buffer; 0 if `select` does."""
-_ROUNDS = 3
-_FAR = 1 << 20
-"""Rows: a value that recurs later than this is as good as one that never does."""
 _NONE = 1 << 62
+
+WORTH_COMPILING = 20_000
+"""Instructions from which on loading the machine code takes less time than it saves; llvmlite is there by then."""
+_MOST_VALUES = 1 << 24
+"""Bytes of local memory up to which the machine code has a place for each."""
+
+PLAN = Kernel("addresses", (address_kernel,), address_kernel)
 
 _CHOICES = {
     1: ((), (0,)),
@@ -47,17 +56,17 @@ choices but the last leave one address to the offset, the lowest of which neithe
 class AddressPlan:
     """An operand's address is what its register holds, and if it is selected the offset on top."""
 
-    base: I64
+    base: Numbers
     """[n, 3]: contents of the registers of each instruction; 0 also where there is no operand."""
-    offset: I64
+    offset: Numbers
     """[n] in the unit of the instruction: elements of vectors, else bytes."""
-    select: I64
+    select: Numbers
     """[n]: the sum of `OFFSET_BITS` of the operands that the offset is added to."""
 
 
 def local_addresses(table: InstructionTable) -> I64:
     """[n, 3]: the operands in local memory, `NO_ADDRESS` for others: the global side of ``ld`` and ``st`` is none."""
-    found = np.stack([table.dest, table.source, table.second], axis=1)
+    found = np.stack([table.dest, table.source, table.second.astype(np.int64)], axis=1)
     found[table.op == Op.ST, 0] = NO_ADDRESS
     found[table.op == Op.LD, 1] = NO_ADDRESS
     return found
@@ -70,6 +79,8 @@ def plan_addresses(table: InstructionTable, element_bytes: int, in_order: bool) 
     `rs1` and `rs2` by bits of the offset itself, not of what is selected (and never sees addresses in registers of
     ``ld`` and ``st``): there an instruction has only such offsets as come to the same.
     """
+    if in_order and len(table) >= WORTH_COMPILING and _most_address(table) < _MOST_VALUES and can_compile():
+        return _planned_by_core(table, element_bytes)
     address = local_addresses(table)
     used = address != NO_ADDRESS
     takes = used.any(axis=1) & (_SELECTABLE[table.op] | ~used).all(axis=1)
@@ -85,6 +96,34 @@ def plan_addresses(table: InstructionTable, element_bytes: int, in_order: bool) 
         select[rows] = (selected * _BITS).sum(axis=1)
         assert not (offset % unit).any(), "an address is not at a whole element"
         offset //= unit
+    return AddressPlan(base, offset, select)
+
+
+def _most_address(table: InstructionTable) -> int:
+    """The highest address in local memory."""
+    parts = (table.dest[table.op != Op.ST], table.source[table.op != Op.LD], table.second)
+    return max(int(part.max(initial=0)) for part in parts)
+
+
+def _planned_by_core(table: InstructionTable, element_bytes: int) -> AddressPlan:
+    """The same by machine code, for a machine that executes in order."""
+    count = len(table)
+    stop = np.flatnonzero(np.diff(table.core, append=-1)) + 1
+    most = int(np.diff(stop, prepend=0).max())
+    unit = np.array([element_bytes if op in VECTOR_OPS else 1 for op in range(OP_LIMIT)], np.int64)
+    choices = [[sum(1 << place for place in choice) for choice in _CHOICES[number]] for number in (2, 3)]
+    choice_begin = np.cumsum([0, 0, 0, *map(len, choices)], dtype=np.int64)
+    code = (
+        *(table.op, table.dest, table.source, table.second),
+        *(_SELECTABLE.astype(np.int64).reshape(-1), unit, stop.astype(np.int64)),
+        *(choice_begin, np.array([*chain(*choices)], np.int64)),
+    )
+    base, offset, select = np.empty((count, 3), np.int32), np.empty(count, np.int32), np.empty(count, np.uint8)
+    room = (np.empty(most * width, np.int64) for width in (1, CANDIDATES, CANDIDATES, 1))
+    seen = np.full(_most_address(table) + 1, -1, np.int64)
+    facts = Facts(int(Op.LD), int(Op.ST))
+    bad = PLAN.run(facts, code, (base, offset, select, *room, seen), len(stop))
+    assert not bad, f"an address of instruction {bad - 1} is not at a whole element"
     return AddressPlan(base, offset, select)
 
 
@@ -160,8 +199,8 @@ def _kept_candidates(table: InstructionTable, address: I64, takes: Mask, operand
     groups = [_Group.of(operands, count) for count in _CHOICES if count > 1 or operands.misread is not None]
     kept = np.zeros(candidate.shape, np.bool_)
     chosen = np.ones(len(row), np.bool_)
-    for _ in range(_ROUNDS):
-        cost = np.full(candidate.shape, 2 * _FAR)
+    for _ in range(ROUNDS):
+        cost = np.full(candidate.shape, 2 * FAR)
         cost[at, column] = uses.gaps(chosen)[: len(at)]
         cost[candidate == 0] = 0
         for group in groups:
@@ -210,14 +249,14 @@ class _Uses:
 
     def gaps(self, counts: Mask) -> I64:
         """Rows from the last place before with the same value on the same core, and to the next one, of those that
-        count; each at most `_FAR`."""
+        count; each at most `FAR`."""
         place, begin = self._place, self._begin
         counted = counts[self._order]
         before, after = np.full(len(place), -_NONE), np.full(len(place), _NONE)
         before[1:] = np.maximum.accumulate(np.where(counted, place, -_NONE))[:-1]
         after[:-1] = np.minimum.accumulate(np.where(counted, place, _NONE)[::-1])[::-1][1:]
-        since = np.where(before >= begin, np.minimum(place - before, _FAR), _FAR)
-        until = np.where(after < begin + self._span, np.minimum(after - place, _FAR), _FAR)
+        since = np.where(before >= begin, np.minimum(place - before, FAR), FAR)
+        until = np.where(after < begin + self._span, np.minimum(after - place, FAR), FAR)
         found = np.empty(len(place), np.int64)
         found[self._order] = since + until
         return found

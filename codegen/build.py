@@ -18,25 +18,36 @@ from .emission import Emission
 from .expansion import expand_program
 from .global_layout import GlobalLayout
 from .isa import Op
+from .json_stream import compressed_json
 from .manifest import Origin
 from .memory_image import F32, WeightTable
 from .package import Package
+from .program_file import program_pieces
 from .register_allocation import allocate_registers
 from .report import build_reports
+from .written_ahead import make_ahead
 
 
 def build_package(
-    module: ModuleOp, model: Origin, options: Mapping[str, object], emission: Callable[[], Emission] | None = None
+    module: ModuleOp,
+    model: Origin,
+    options: Mapping[str, object],
+    emission: Callable[[], Emission] | None = None,
+    to_be_written: bool = False,
 ) -> Package:
     """Generates the code of the module's `pim.program`. Raises TileError if it is not ready for that.
 
-    ``emission`` counts that of this module, for the report: the code does not depend on it.
+    ``emission`` counts that of this module, for the report: the code does not depend on it. A package that is
+    ``to_be_written`` has its files of the program made meanwhile.
     """
     target = target_of(module)
     program = _program(module)
     layout = GlobalLayout.of(program, target.element_bytes)
     groups, weights = _array_groups(program, target)
     code = _generate(program, target, layout, groups)
+    if to_be_written:
+        make_ahead(code, compressed_json)
+        make_ahead(code, program_pieces)
     return Package(
         code,
         weights,
@@ -65,7 +76,8 @@ def _generate(
     precision = target.precision
     widths = Columns.of(Op.SETBW, a=precision.input_bits, b=precision.output_bits)
     in_order = target.machine.rob_size == 1
-    code = allocate_registers(table.in_order(), widths, element_bytes=precision.input_bytes, in_order=in_order)
+    table.put_in_order()
+    code = allocate_registers(table, widths, element_bytes=precision.input_bytes, in_order=in_order)
     core_start = np.searchsorted(code.core, np.arange(len(groups) + 1)).astype(np.int64)
     facts = Target.of(target.machine, precision)
     return Program(facts, code.columns, core_start, groups, code.node, nodes)

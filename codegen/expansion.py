@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -12,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ..analysis.window import OUTSIDE
 from ..dialects import pim
 from ..dialects.location import node_name, place_of
-from ..dialects.pim import Access, IssueOp
+from ..dialects.pim import IssueOp
 from ..dialects.spat import WindowAttr
 from ..dialects.tile import ArrayAttr
 from ..lowering.event_order import PROLOGUE, Phase, event_key
@@ -23,8 +22,9 @@ from ..lowering.row_instances import producer_of
 from ..lowering.target import Target
 from ..support.diagnostics import TileError
 from .global_layout import GlobalLayout, stored_elements
-from .instruction_table import NO_ADDRESS, InstructionTable
+from .instruction_table import InstructionTable
 from .isa import Op
+from .lane_expansion import Issue, LaneExpansion
 from .ring_zeros import ring_zeros
 
 I64 = npt.NDArray[np.int64]
@@ -37,9 +37,10 @@ def expand_program(
     expansion = _Expansion(program, target, layout)
     for op in program.body.block.ops:
         expansion.expand(op)
+    expansion.expand_lanes()
     expansion.expand_transfers()
     expansion.expand_zeros()
-    return InstructionTable.concat(expansion.parts), tuple(expansion.nodes)
+    return InstructionTable.joined(expansion.parts), tuple(expansion.nodes)
 
 
 class _Expansion:
@@ -55,6 +56,7 @@ class _Expansion:
         self._messages = 0
         self._prologue = 0
         self._known: dict[int, tuple[object, int]] = {}
+        self._lanes = LaneExpansion(self._bytes)
         self.nodes: dict[str, int] = {}
         self.parts: list[InstructionTable] = []
 
@@ -164,57 +166,50 @@ class _Expansion:
     # Batches
 
     def _batch(self, op: pim.CoreBatchOp) -> None:
-        buffers = self._buffers(op)
-        chains = chains_of(op.block)
-        turns = [chain[0].turn_count for chain in chains]
-        each = [[issue.count // issue.turn_count for issue in chain] for chain in chains]
-        costs = [[issue_cycles(issue, self._target) // issue.count for issue in chain] for chain in chains]
-        cycles = [
-            np.tile(np.repeat(cost, counts), count) for cost, counts, count in zip(costs, each, turns, strict=True)
-        ]
-        begin = np.cumsum(np.concatenate([np.zeros(1, np.int64), *cycles]))
+        buffers = {value: self._lanes.buffer(rows) for value, rows in self._buffers(op).items()}
+        cycles: list[int] = []
+        issues: list[Issue] = []
+        for chain in chains_of(op.block):
+            turns = chain[0].turn_count
+            counts = [issue.count // turns for issue in chain]
+            costs = [issue_cycles(issue, self._target) // issue.count for issue in chain]
+            first = len(cycles)
+            for issue, count, begin in zip(chain, counts, accumulate(counts, initial=0), strict=False):
+                issues.append(self._issue(issue, buffers, count, sum(counts), first + begin))
+            cycles += turns * [cost for cost, count in zip(costs, counts, strict=True) for _ in range(count)]
+        begin = np.array([*accumulate(cycles, initial=0)], np.int64)
         steps = instruction_steps(op.steps.array.astype(np.int64), op.lane_spans, op.lane_resumes, begin)
-        found = _Lanes.empty(*steps.shape)
-        first = 0
-        for chain, count, counts in zip(chains, turns, each, strict=True):
-            end = first + count * sum(counts)
-            part = found.in_turns(slice(first, end), count)
-            for issue, begins, ends in zip(chain, accumulate(counts, initial=0), accumulate(counts), strict=False):
-                self._issue(op, issue, buffers, part, slice(begins, ends))
-            first = end
-        key = event_key(steps, Phase.COMPUTE)
-        self.parts.append(found.table(op.lane_cores, key))
+        self._lanes.add(op.lane_cores, op.replica_count, event_key(steps, Phase.COMPUTE), issues)
 
-    def _issue(
-        self, op: pim.CoreBatchOp, issue: IssueOp, buffers: dict[SSAValue, I64], found: _Lanes, where: slice
-    ) -> None:
-        shape = (op.lane_count, issue.turn_count, issue.count // issue.turn_count)
-        addresses = self._addresses(buffers[issue.dest], issue.dest_access.data, issue.count)
-        found.dest[..., where] = addresses.reshape(shape)
-        for operand, (value, access) in zip((found.source, found.second), issue.reads, strict=False):
-            operand[..., where] = self._addresses(buffers[value], access, issue.count).reshape(shape)
-        found.op[:, where] = issue.opcode
-        found.node[:, where] = self._node(issue)
-        match issue.opcode:
+    def expand_lanes(self) -> None:
+        """All batches, whose lanes are many and short."""
+        self.parts.append(self._lanes.table())
+
+    def _issue(self, issue: IssueOp, buffers: dict[SSAValue, int], per_turn: int, stride: int, slot: int) -> Issue:
+        opcode, groups, b = issue.opcode, None, 0
+        match opcode:
             case Op.MVMUL:
-                groups = _planned(issue, issue.groups)
-                found.a[:, where] = self._target.precision.weight_bits
-                found.b[..., where] = groups[np.arange(op.lane_count) % op.replica_count][:, None, None]
+                a, groups = self._target.precision.weight_bits, _planned(issue, issue.groups)
             case Op.LMV:
-                found.a[:, where] = issue.size * self._bytes
+                a = issue.size * self._bytes
             case Op.LLDI:
-                found.a[:, where] = issue.size * self._bytes
-                found.b[..., where] = 0 if issue.immediate is None else issue.immediate.value.data
+                a = issue.size * self._bytes
+                b = 0 if issue.immediate is None else issue.immediate.value.data
             case _:
-                found.a[:, where] = issue.size
-
-    def _addresses(self, rows: I64, access: Access, repeat: int) -> I64:
-        """Addresses [lanes, repeat] of an access to a buffer whose rows start at ``rows`` [lanes, rows]."""
-        index = np.arange(repeat) % (access.cycle or repeat)
-        start = (access.start + index * access.step) * self._bytes
-        if not access.row_step:
-            return rows[:, access.row, None] + start
-        return rows[:, access.row + index * access.row_step] + start
+                a = issue.size
+        operands = [(issue.dest, issue.dest_access.data), *issue.reads]
+        return Issue(
+            opcode,
+            issue.count,
+            per_turn,
+            stride,
+            slot,
+            a,
+            b,
+            groups,
+            self._node(issue),
+            [(buffers[value], access) for value, access in operands],
+        )
 
     def _buffers(self, op: pim.CoreBatchOp) -> dict[SSAValue, I64]:
         """Where each row of each buffer of a body starts, for every lane: [lanes, rows]."""
@@ -270,54 +265,6 @@ class _Expansion:
     def _next_prologue(self) -> int:
         self._prologue += 1
         return self._prologue
-
-
-@dataclass(frozen=True, eq=False)
-class _Lanes:
-    """The instructions of all lanes of a batch, which issue the same ones: [lanes, k] or [k]; of a part that comes in
-    turns, [lanes, turns, k] and [turns, k]."""
-
-    op: npt.NDArray[np.uint8]
-    dest: I64
-    source: I64
-    second: I64
-    a: npt.NDArray[np.int32]
-    b: npt.NDArray[np.int32]
-    node: npt.NDArray[np.int32]
-
-    @classmethod
-    def empty(cls, lanes: int, count: int) -> _Lanes:
-        dest, source, second = (np.full((lanes, count), NO_ADDRESS, np.int64) for _ in range(3))
-        a, node = (np.zeros(count, np.int32) for _ in range(2))
-        b = np.zeros((lanes, count), np.int32)
-        return cls(np.zeros(count, np.uint8), dest, source, second, a, b, node)
-
-    def in_turns(self, part: slice, turns: int) -> _Lanes:
-        """A part of them, in turns: what is written there is written here."""
-        return _Lanes(
-            self.op[part].reshape(turns, -1),
-            self.dest[:, part].reshape(len(self.dest), turns, -1),
-            self.source[:, part].reshape(len(self.source), turns, -1),
-            self.second[:, part].reshape(len(self.second), turns, -1),
-            self.a[part].reshape(turns, -1),
-            self.b[:, part].reshape(len(self.b), turns, -1),
-            self.node[part].reshape(turns, -1),
-        )
-
-    def table(self, lane_cores: I64, key: I64) -> InstructionTable:
-        """The table of instructions on the cores [lanes] of the lanes, with their keys [lanes, k]."""
-        return InstructionTable.of(
-            self.op,
-            core=lane_cores[:, None],
-            key=key,
-            place=np.arange(len(self.op)),
-            node=self.node,
-            dest=self.dest,
-            source=self.source,
-            second=self.second,
-            a=self.a,
-            b=self.b,
-        )
 
 
 class _RowAddresses:

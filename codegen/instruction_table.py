@@ -22,12 +22,12 @@ class InstructionTable:
     core: npt.NDArray[np.int32]
     key: I64
     """The event that the instruction belongs to; see `lowering/event_order.py`."""
-    place: I64
+    place: npt.NDArray[np.int32]
     """Order within the event."""
     op: npt.NDArray[np.uint8]
     dest: I64
     source: I64
-    second: I64
+    second: npt.NDArray[np.int32]
     a: npt.NDArray[np.int32]
     b: npt.NDArray[np.int32]
     node: npt.NDArray[np.int32]
@@ -59,19 +59,41 @@ class InstructionTable:
         return cls(*typed)
 
     @classmethod
+    def room(cls, count: int) -> dict[str, Any]:
+        """Columns for so many instructions, to be filled."""
+        return {field.name: np.empty(count, kind) for field, kind in zip(fields(cls), _TYPES, strict=True)}
+
+    @classmethod
     def concat(cls, parts: Sequence[InstructionTable]) -> InstructionTable:
-        if not parts:
-            nothing: list[Any] = [np.zeros(0, kind) for kind in _TYPES]
-            return cls(*nothing)
-        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+        return cls.joined([*parts])
+
+    @classmethod
+    def joined(cls, parts: list[InstructionTable]) -> InstructionTable:
+        """The instructions of all parts, which are no longer in the list then: a part whose columns nobody else holds
+        is in memory twice for one column at a time only."""
+        columns = [[getattr(part, field.name) for part in parts] for field in fields(cls)]
+        parts.clear()
+        found: list[Any] = []
+        for kind in _TYPES:
+            found.append(np.concatenate([np.zeros(0, kind), *columns.pop(0)]))
+        return cls(*found)
 
     def __len__(self) -> int:
         return len(self.core)
 
     def in_order(self) -> InstructionTable:
         """Core by core, each in the order in which it executes."""
+        found = InstructionTable.concat([self])
+        found.put_in_order()
+        return found
+
+    def put_in_order(self) -> None:
+        """Changes the columns, one after the other, so that cores come one after the other, each in the order in which
+        it executes: a program may be most of what is in memory."""
         order = self._order()
-        return InstructionTable(*(getattr(self, field.name)[order] for field in fields(self)))
+        for field in fields(self):
+            column = getattr(self, field.name)
+            column[:] = column[order]
 
     def _order(self) -> npt.NDArray[np.intp]:
         """By core, then key, then place; first come, first served among equals."""
@@ -83,18 +105,22 @@ class InstructionTable:
         spans = [int(column.max()) - low + 1 for column, low in zip(columns, least, strict=True)]
         if spans[0] * spans[1] * spans[2] >= 1 << 63:
             return np.lexsort((self.place, self.key, self.core))
-        core, key, place = (column - low for column, low in zip(columns, least, strict=True))
-        return np.argsort((core.astype(np.int64) * spans[1] + key) * spans[2] + place, kind="stable")
+        number = np.zeros(len(self), np.int64)
+        for column, low, span in zip(columns, least, spans, strict=True):
+            number *= span
+            number += column
+            number -= low
+        return np.argsort(number, kind="stable")
 
 
 _TYPES: tuple[Any, ...] = (
     np.int32,
     np.int64,
-    np.int64,
+    np.int32,
     np.uint8,
     np.int64,
     np.int64,
-    np.int64,
+    np.int32,
     np.int32,
     np.int32,
     np.int32,

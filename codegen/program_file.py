@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from ..support.diagnostics import TileError
 from .byte_sink import ByteSink
 from .columns import COLUMN_TYPES, Columns, Program, Target
 from .field_check import field_faults
+from .written_ahead import pieces_of
 
 _MAGIC = b"TILEBIN2"
 _LENGTH = struct.Struct("<I")
@@ -30,7 +32,13 @@ _MOST_CORES = 1 << 12
 
 
 def write_program(program: Program, file: ByteSink) -> None:
-    """Writes the program to an open binary file, array by array."""
+    """Writes the program to an open binary file."""
+    for piece in pieces_of(program, program_pieces):
+        file.write(piece)
+
+
+def program_pieces(program: Program) -> Iterator[bytes]:
+    """The file in pieces, array by array."""
     header = {
         "target": asdict(program.target),
         "groups": program.groups,
@@ -39,9 +47,9 @@ def write_program(program: Program, file: ByteSink) -> None:
         "nodes": program.node is not None,
     }
     text = json.dumps(header, separators=(",", ":")).encode()
-    file.write(_MAGIC + _LENGTH.pack(len(text)) + text)
+    yield _MAGIC + _LENGTH.pack(len(text)) + text
     for array in _arrays(program):
-        _deflate(np.ascontiguousarray(array, array.dtype.newbyteorder("<")), file)
+        yield from _deflated(np.ascontiguousarray(array, array.dtype.newbyteorder("<")))
 
 
 def _arrays(program: Program) -> list[npt.NDArray[Any]]:
@@ -49,11 +57,11 @@ def _arrays(program: Program) -> list[npt.NDArray[Any]]:
     return [program.core_start, *columns] + ([] if program.node is None else [program.node])
 
 
-def _deflate(array: npt.NDArray[Any], file: ByteSink) -> None:
+def _deflated(array: npt.NDArray[Any]) -> Iterator[bytes]:
     compressor = zlib.compressobj(_LEVEL)
     for start in range(0, len(array), _CHUNK_ITEMS):
-        file.write(compressor.compress(array[start : start + _CHUNK_ITEMS].tobytes()))
-    file.write(compressor.flush())
+        yield compressor.compress(array[start : start + _CHUNK_ITEMS].tobytes())
+    yield compressor.flush()
 
 
 def read_program(data: bytes, source: str) -> Program:

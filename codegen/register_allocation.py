@@ -47,25 +47,28 @@ def allocate_registers(
     """
     plan = plan_addresses(table, element_bytes, in_order)
     # Register 0 is never written, and also the high word of global addresses that need none.
-    address = _global_addresses(table)
+    row, address = _global_addresses(table)
     high = 0 if (address < _WORD).all() else 1
     low = high + 1
-    words = address_words(np.maximum(address, 0))
+    high_word, low_word = address_words(address)
     # A global address takes two registers one behind the other. The second one holds local addresses in between.
-    forced = np.where(address >= 0, words[1] & (_WORD - 1), -1)
+    forced = np.full(len(table), -1, np.int64)
+    forced[row] = low_word & (_WORD - 1)
     local = assign_registers(table.core, plan.base, range(low, REGISTER_COUNT), forced)
+    del forced
     value = np.where(local.load_value >= _WORD >> 1, local.load_value - _WORD, local.load_value)
     loads = [_Loads(local.load_row, local.load_register, value)]
     if high:
-        row = np.flatnonzero(address >= 0)
-        loads.insert(0, _Loads(row, np.full(len(row), high), words[0][row]))
+        loads.insert(0, _Loads(row, np.full(len(row), high), high_word))
     needed = [_without_first_zeros(table, one) for one in loads]
-    return _interleaved(table, first, plan, _registers(table, local.register, high), needed)
+    return _interleaved(table, first, plan, _with_global(table, local.register, high), needed)
 
 
-def _global_addresses(table: InstructionTable) -> I64:
-    """The global side of loads and stores, -1 for all others."""
-    return np.where(table.op == Op.LD, table.source, np.where(table.op == Op.ST, table.dest, -1))
+def _global_addresses(table: InstructionTable) -> tuple[I64, I64]:
+    """Loads and stores, and the global side of each."""
+    loads, stores = table.op == Op.LD, table.op == Op.ST
+    row = np.flatnonzero(loads | stores)
+    return row, np.where(loads[row], table.source[row], table.dest[row])
 
 
 def _without_first_zeros(table: InstructionTable, loads: _Loads) -> _Loads:
@@ -84,15 +87,15 @@ def _without_first_zeros(table: InstructionTable, loads: _Loads) -> _Loads:
     return _Loads(loads.row[kept], loads.register[kept], loads.value[kept])
 
 
-def _registers(table: InstructionTable, local: I64, high: int) -> I64:
-    found = local.copy()
-    found[table.op == Op.LD, OPERANDS.index("rs1")] = high
-    found[table.op == Op.ST, OPERANDS.index("rd")] = high
-    return found
+def _with_global(table: InstructionTable, local: npt.NDArray[np.uint8], high: int) -> npt.NDArray[np.uint8]:
+    """The registers of all operands: those of global addresses are put into ``local``."""
+    local[table.op == Op.LD, OPERANDS.index("rs1")] = high
+    local[table.op == Op.ST, OPERANDS.index("rd")] = high
+    return local
 
 
 def _interleaved(
-    table: InstructionTable, first: Columns, plan: AddressPlan, registers: I64, loads: list[_Loads]
+    table: InstructionTable, first: Columns, plan: AddressPlan, registers: npt.NDArray[np.uint8], loads: list[_Loads]
 ) -> Allocated:
     starts = np.ones(len(table), np.bool_)
     starts[1:] = table.core[1:] != table.core[:-1]
@@ -103,12 +106,13 @@ def _interleaved(
     total = int(position[-1]) + 1 if len(table) else 0
 
     out: dict[str, npt.NDArray[Any]] = {name: np.zeros(total, dtype) for name, dtype in COLUMN_TYPES.items()}
+    begin = (position - before)[starts]
     for name, column in first.items():
         for offset in range(len(first)):
-            out[name][(position - before)[starts] + offset] = column[offset]
+            out[name][begin + offset] = column[offset]
     row = row[order]
     nth = np.arange(len(row)) - np.searchsorted(row, row)
-    slot = (position - before + len(first) * starts)[row] + nth
+    slot = position[row] - before[row] + len(first) * starts[row] + nth
     out["op"][slot] = Op.SLDI
     out["rd"][slot] = np.concatenate([one.register for one in loads])[order]
     out["a"][slot] = np.concatenate([one.value for one in loads])[order]
@@ -118,5 +122,5 @@ def _interleaved(
         out[name][position] = column
     out["a"][position], out["b"][position] = table.a, table.b
     out["c"][position], out["select"][position] = plan.offset, plan.select
-    owner = np.repeat(np.arange(len(table)), before + 1)
-    return Allocated(Columns.from_arrays(out), table.core[owner], table.node[owner])
+    before += 1
+    return Allocated(Columns.from_arrays(out), np.repeat(table.core, before), np.repeat(table.node, before))

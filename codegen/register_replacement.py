@@ -10,12 +10,17 @@ import numpy.typing as npt
 
 from ..support.machine_code import Kernel, can_compile
 from . import replacement_kernel
-from .replacement_kernel import NEVER, Code, Facts, State, run
+from .replacement_kernel import Code, Facts, State, run
 
+I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
-WORTH_COMPILING = 20_000
-"""Touches from which on loading the machine code takes less time than it saves; llvmlite is there since scheduling."""
+WORTH_COMPILING = 2_000
+"""Instructions from which on loading the machine code takes less time than it saves; llvmlite is there since
+scheduling."""
+
+_MOST_VALUES = 1 << 24
+"""Up to which values are numbers of their own; higher ones are numbered."""
 
 REPLACEMENT = Kernel("registers", (replacement_kernel,), replacement_kernel)
 
@@ -24,7 +29,7 @@ REPLACEMENT = Kernel("registers", (replacement_kernel,), replacement_kernel)
 class Assignment:
     """Registers of n instructions, and the loads of registers that these need."""
 
-    register: I64
+    register: npt.NDArray[np.uint8]
     """Of each operand; 0 for the value 0."""
     load_row: I64
     """Ascending: the instruction before which a register is loaded."""
@@ -33,7 +38,7 @@ class Assignment:
 
 
 def assign_registers(
-    core: npt.NDArray[np.int32], value: I64, pool: Sequence[int], forced: I64 | None = None
+    core: npt.NDArray[np.int32], value: npt.NDArray[np.integer], pool: Sequence[int], forced: I64 | None = None
 ) -> Assignment:
     """Registers of the pool for values [n, operands] of instructions in order, core by core; register 0 holds 0.
 
@@ -45,89 +50,43 @@ def assign_registers(
     that is at everybody's disposal in between, on cores where that helps. It is loaded even if it is 0. What makes room
     is no longer the best choice in all cases then, as only the next moment is known at which it has to be free.
     """
-    count = value.shape[1]
-    above = int(value.max(initial=0)) + 1
-    if forced is not None and (forced >= 0).any():
-        value = np.column_stack((np.where(forced >= 0, forced + above, 0), value))
-    ahead = value.shape[1] - count
-    row, operand = np.nonzero(_touches(value))
-    is_first = operand < value.shape[1]
-    operand %= value.shape[1]
-    touched = value[row, operand]
-    key = core[row] * (touched.max(initial=0) + 1) + touched
-    order = np.argsort(key, kind="stable")
-    changes = np.ones(len(row), np.bool_)
-    changes[1:] = np.diff(key[order]) != 0
-    number = np.empty(len(row), np.int64)
-    number[order] = np.cumsum(changes) - 1
-    following = np.full(len(row), NEVER)
-    again = np.flatnonzero(~changes)
-    following[order[again - 1]] = order[again]
-
-    stop = np.flatnonzero(np.diff(core[row], append=-1)) + 1
-    needs_first = is_first & (operand < ahead)
-    forced_next = _next_forced(needs_first, stop)
-    places, loaded = _replaced(number, following, forced_next, stop, len(pool))
-    registers = np.array(pool, np.int64)[places]
-    found = np.zeros(value.shape, np.int64)
-    found[row, operand] = registers
-    for later in range(1, value.shape[1]):
-        for earlier in range(later):
-            same = value[:, later] == value[:, earlier]
-            found[same, later] = found[same, earlier]
-    loads = np.where(operand[loaded] < ahead, touched[loaded] - above, touched[loaded])
-    return Assignment(found[:, ahead:], row[loaded], registers[loaded], loads)
-
-
-def _next_forced(needs_first: npt.NDArray[np.bool_], stop: I64) -> I64:
-    """Of each touch the first one from it on, of its core, that needs the first register; `NEVER` if none does."""
-    count = len(needs_first)
-    if not needs_first.any():
-        return np.full(count, NEVER)
-    found = np.minimum.accumulate(np.where(needs_first, np.arange(count), NEVER)[::-1])[::-1]
-    end = np.repeat(stop, np.diff(stop, prepend=0))
-    return np.where(found < end, found, NEVER)
+    rows, count = value.shape
+    number, values = _numbered(value)
+    forced_number, forced_values = np.zeros(rows, np.int32), values[:0]
+    if forced is not None:
+        needs = np.flatnonzero(forced >= 0)
+        forced_values, numbers = np.unique(forced[needs], return_inverse=True)
+        forced_number[needs] = len(values) + numbers
+    stop = np.flatnonzero(np.diff(core, append=-1)) + 1
+    most = 2 * (count + 1) * int(np.diff(stop, prepend=0).max(initial=0))
+    facts = Facts(len(pool), count, len(values) + len(forced_values))
+    code = (number.reshape(-1), forced_number, stop.astype(np.int64), np.array(pool, np.int64))
+    register, load_register = np.zeros(rows * count, np.uint8), np.empty(rows * (count + 1), np.uint8)
+    # Of the room for loads only what is used becomes memory.
+    load_row, load_number = (np.empty(rows * (count + 1), np.int32) for _ in range(2))
+    state = [register, load_row, load_register, load_number]
+    state += [np.empty(most * ways, np.int64) for ways in (1, 1, 1, 1, 2, 2)]
+    state += [np.empty(len(pool), np.int64) for _ in range(2)]
+    state.append(np.full(facts.numbers + 1, -1, np.int64))
+    if rows >= WORTH_COMPILING and can_compile():
+        loads = REPLACEMENT.run(facts, code, state, len(stop))
+    else:
+        lists = State(*(column.tolist() for column in state))
+        loads = run(facts, Code(*(column.tolist() for column in code)), lists, len(stop))
+        for column, found in zip((register, load_row, load_register, load_number), lists, strict=False):
+            column[:] = found
+    return Assignment(
+        register.reshape(rows, count),
+        load_row[:loads].astype(np.int64),
+        load_register[:loads].astype(np.int64),
+        np.concatenate((values, forced_values))[load_number[:loads]],
+    )
 
 
-def _touches(value: I64) -> npt.NDArray[np.bool_]:
-    """[n, 2 * operands]: each different value once, and all but the last a second time.
-
-    The second time keeps a value from making room for another one of its own instruction.
-    """
-    first = value != 0
-    for later in range(1, value.shape[1]):
-        for earlier in range(later):
-            first[:, later] &= value[:, later] != value[:, earlier]
-    more = np.cumsum(first[:, ::-1], axis=1)[:, ::-1] > 1
-    return np.concatenate([first, first & more], axis=1)
-
-
-def _replaced(number: I64, following: I64, forced: I64, stop: I64, count: int) -> tuple[I64, I64]:
-    """The place of each touch among ``count`` registers, and the touches that load one. ``stop`` is each core's end.
-
-    On cores with values that have to be in the first register that is kept for them, or shared, whatever loads less.
-    """
-    touched = forced != NEVER
-    begin = np.append(0, stop[:-1])[: len(stop)]
-    has = np.add.reduceat(touched, begin) > 0 if len(stop) else np.zeros(0, np.bool_)
-    shared = _run(number, following, forced, stop, np.zeros(len(stop), np.int64), count)
-    if not has.any():
-        return shared
-    apart = _run(number, following, forced, stop, has.astype(np.int64), count)
-    loads = [np.diff(np.searchsorted(loaded, np.append(begin, stop[-1:]))) for _, loaded in (shared, apart)]
-    worse = np.repeat(loads[1] < loads[0], stop - begin)
-    kept = [loaded[worse[loaded] == is_apart] for is_apart, (_, loaded) in enumerate((shared, apart))]
-    return np.where(worse, apart[0], shared[0]), np.sort(np.concatenate(kept))
-
-
-def _run(number: I64, following: I64, forced: I64, stop: I64, apart: I64, count: int) -> tuple[I64, I64]:
-    values = int(number.max(initial=-1)) + 1
-    columns = (number, following, forced, stop, apart)
-    sizes, begins = (count, count, values + 1, len(number), len(number)), (NEVER, values, -1, 0, 0)
-    state = [np.full(size, begin, np.int64) for size, begin in zip(sizes, begins, strict=True)]
-    if len(number) >= WORTH_COMPILING and can_compile():
-        loads = REPLACEMENT.run(Facts(count), columns, state, len(stop))
-        return state[3], state[4][:loads]
-    lists = State(*(column.tolist() for column in state))
-    loads = run(Facts(count), Code(*(column.tolist() for column in columns)), lists, len(stop))
-    return np.array(lists.place, np.int64), np.array(lists.load[:loads], np.int64)
+def _numbered(value: npt.NDArray[np.integer]) -> tuple[I32, I64]:
+    """The values as numbers, 0 as 0, and the values of the numbers."""
+    most = int(value.max(initial=0))
+    if most < _MOST_VALUES:
+        return np.ascontiguousarray(value, np.int32), np.arange(most + 1)
+    values, number = np.unique(np.append(value, 0), return_inverse=True)
+    return number[:-1].reshape(value.shape).astype(np.int32), values.astype(np.int64)

@@ -1,7 +1,8 @@
-"""The values of the scalar registers at every instruction, without executing one instruction at a time.
+"""The values of the scalar registers at every instruction.
 
 The streams have no branches and registers are written by scalar instructions only, so each value is a function of the
-stream. ``sldi`` alone needs a forward fill. Chains of ``saddi`` and ``smuli`` are affine maps, which compose: they are
+stream. Machine code goes through it (:mod:`.register_kernel`); where there is none, no instruction is executed by
+itself: ``sldi`` alone needs a forward fill. Chains of ``saddi`` and ``smuli`` are affine maps, which compose: they are
 resolved by doubling. Only ``sadd``, ``ssub`` and ``smul``, which have two sources, are taken one by one. Arithmetic is
 that of the machine: 32 bits, wrapping.
 """
@@ -13,12 +14,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..support.machine_code import Kernel, can_compile
+from . import register_kernel
 from .columns import Columns
 from .isa import OP_LIMIT, REGISTER_COUNT, SCALAR_OPS, Op
+from .register_kernel import Facts
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
+
+WORTH_COMPILING = 1_000
+"""Instructions of one core from which on machine code is quicker, if it has been loaded already."""
+
+REGISTERS = Kernel("register-values", (register_kernel,), register_kernel)
 
 _CHUNK_ROWS = 1 << 15
 _IS_SCALAR = np.isin(np.arange(OP_LIMIT), list(SCALAR_OPS))
@@ -41,11 +50,22 @@ class RegisterValues:
 
 def register_values(columns: Columns) -> RegisterValues:
     """Resolves the registers of one core's instructions (valid ones); all registers begin as 0."""
+    if len(columns) >= WORTH_COMPILING and can_compile():
+        return _gone_through(columns)
     is_write = _IS_SCALAR[columns.op]
     writes = columns.take(np.flatnonzero(is_write))
     write_before = _last_writes(columns, is_write)
     values = _write_values(writes, write_before.take_rows(is_write))
     return RegisterValues(*(values[index] for index in write_before.operands()))
+
+
+def _gone_through(columns: Columns) -> RegisterValues:
+    """The same by machine code."""
+    code = (columns.op, columns.rd, columns.rs1, columns.rs2, columns.a)
+    found = [np.empty(len(columns), np.int32) for _ in range(5)]
+    held = np.zeros(REGISTER_COUNT, np.int32)
+    REGISTERS.run(Facts(REGISTER_COUNT - 1), code, (held, *found), len(columns))
+    return RegisterValues(*found)
 
 
 def final_values(columns: Columns) -> I32:

@@ -1,21 +1,33 @@
-"""Rows of numbers as text, in bulk: each kind of row has a template, and numpy fills in the numbers of many at once.
+"""Rows of numbers as text, in bulk: each kind of row has a template.
 
 A template is a list of pieces: bytes that stand as they are, and names of columns whose numbers are written in decimal.
-Rows are laid out side by side in one byte matrix, unused places hold NUL, and those are dropped in the end.
+Many rows are written one after another by machine code, if there is any (:mod:`.text_kernel`). Otherwise numpy fills in
+the numbers of many at once: rows are laid out side by side in one byte matrix, unused places hold NUL, and those are
+dropped in the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
+
+from ..support.machine_code import Kernel, can_compile
+from . import text_kernel
+from .text_kernel import Facts
 
 U8 = npt.NDArray[np.uint8]
 Piece = bytes | str
 """Literal bytes, or the name of a column."""
 Template = Sequence[Piece]
 Numbers = Mapping[str, npt.NDArray[np.integer]]
+
+WORTH_COMPILING = 5_000
+"""Rows from which on machine code is quicker, if it has been loaded already."""
+
+TEXT = Kernel("text", (text_kernel,), text_kernel)
 
 _GROUP = 4
 _BASE = 10**_GROUP
@@ -41,11 +53,51 @@ def rows_as_text(
     kinds: npt.NDArray[np.integer], numbers: Numbers, templates: Mapping[int, Template], cuts: Sequence[int] = ()
 ) -> list[bytes]:
     """The text of all rows, one after another, cut before the rows ``cuts``. ``kinds`` says which template each has."""
-    present = np.unique(kinds).tolist()
+    present = np.flatnonzero(np.bincount(kinds)).tolist()
     widths = {name: _number_width(column) for name, column in numbers.items()}
     width = max((_width(templates[kind], widths) for kind in present), default=0)
+    if len(kinds) >= WORTH_COMPILING and can_compile():
+        return _written(kinds, numbers, templates, cuts, width)
+    return _filled(kinds, numbers, templates, cuts, widths, width)
+
+
+def _written(
+    kinds: npt.NDArray[np.integer],
+    numbers: Numbers,
+    templates: Mapping[int, Template],
+    cuts: Sequence[int],
+    width: int,
+) -> list[bytes]:
+    """By machine code, row by row. No row is longer than ``width``."""
+    names = {name: place for place, name in enumerate(numbers)}
+    listed = [templates.get(kind, ()) for kind in range(max(templates) + 1)]
+    pieces = [piece for template in listed for piece in template]
+    literals = [piece if isinstance(piece, bytes) else b"" for piece in pieces]
+    ends = list(accumulate(map(len, literals)))
+    code = (
+        *(np.array(values, np.int64) for values in (kinds, [0, *accumulate(map(len, listed))])),
+        np.array([-1 if isinstance(piece, bytes) else names[piece] for piece in pieces], np.int64),
+        *(np.array(values, np.int64) for values in ([0, *ends[:-1]], ends)),
+        np.frombuffer(b"".join(literals), np.uint8),
+        np.concatenate([column.astype(np.int64) for column in numbers.values()]),
+    )
+    text, row_end = np.empty(len(kinds) * width, np.uint8), np.empty(len(kinds), np.int64)
+    end = TEXT.run(Facts(len(kinds)), code, (text, row_end), len(kinds))
+    bounds = [0, *(int(row_end[cut - 1]) if cut else 0 for cut in cuts), end]
+    return [text[begin:stop].tobytes() for begin, stop in pairwise(bounds)]
+
+
+def _filled(
+    kinds: npt.NDArray[np.integer],
+    numbers: Numbers,
+    templates: Mapping[int, Template],
+    cuts: Sequence[int],
+    widths: Mapping[str, int],
+    width: int,
+) -> list[bytes]:
+    """By numpy, kind by kind, in places that are ``width`` wide."""
     text = np.zeros((len(kinds), width), np.uint8)
-    for kind in present:
+    for kind in np.unique(kinds).tolist():
         rows = np.flatnonzero(kinds == kind)
         text[rows] = _fill(rows, numbers, widths, templates[kind], width)
     return [part.tobytes().translate(None, b"\0") for part in np.split(text, cuts)]

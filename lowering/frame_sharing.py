@@ -64,10 +64,7 @@ def share_places(frames: Sequence[Frame], interrupted: Pairs) -> list[list[Frame
     The largest frames choose first, each the first place where it interrupts nothing and is not interrupted. In time, a
     place is divided where it holds nothing at all.
     """
-    apart: dict[int, set[int]] = {}
-    for outer, inner in interrupted:
-        apart.setdefault(outer, set()).add(inner)
-        apart.setdefault(inner, set()).add(outer)
+    apart = _apart(interrupted)
     places: list[list[Frame]] = []
     owners: list[set[int]] = []
     for frame in sorted(frames, key=lambda frame: (-frame.size, frame.first, frame.batch)):
@@ -79,6 +76,34 @@ def share_places(frames: Sequence[Frame], interrupted: Pairs) -> list[list[Frame
         places[number].append(frame)
         owners[number].add(frame.batch)
     return [group for place in places for group in _without_gaps(sorted(place))]
+
+
+def shared_bytes(sizes: Sequence[int], largest: int, interrupted: Pairs) -> int:
+    """Bytes of the places that the frames of one core share, if all hold something all the time.
+
+    A batch takes ``sizes`` [batches], and none on the core more than ``largest``. Only what interrupts or is
+    interrupted can need another place than the first.
+    """
+    apart = _apart(interrupted)
+    found = largest
+    owners: list[set[int]] = [set()]
+    for batch in sorted(apart, key=lambda batch: (-sizes[batch], batch)):
+        owner = next((owner for owner in owners if apart[batch].isdisjoint(owner)), None)
+        if owner is None:
+            found += sizes[batch]
+            owners.append({batch})
+        else:
+            owner.add(batch)
+    return found
+
+
+def _apart(interrupted: Pairs) -> dict[int, set[int]]:
+    """By batch, those that interrupt it or that it interrupts."""
+    apart: dict[int, set[int]] = {}
+    for outer, inner in interrupted:
+        apart.setdefault(outer, set()).add(inner)
+        apart.setdefault(inner, set()).add(outer)
+    return apart
 
 
 def _without_gaps(frames: Sequence[Frame]) -> list[list[Frame]]:

@@ -19,12 +19,14 @@ def instruction_steps(start: Ints, span: Ints, resumes: Ints | None, begin: Ints
     cycles = max(int(begin[-1]), 1)
     if resumes is None:
         return start[:, None] + begin[None, :-1] * span[:, None] // cycles
-    every = np.arange(len(start))[:, None] * (cycles + 1)
+    found = start[:, None] + np.minimum(begin[None, :-1], span[:, None] - 1)
+    if not len(resumes):
+        return found
+    lanes = np.unique(resumes[:, 0])  # the others are never interrupted
+    every = lanes[:, None] * (cycles + 1)
     at = every + begin[None, :-1]
     line = np.searchsorted(resumes[:, 0] * (cycles + 1) + np.minimum(resumes[:, 1], cycles), at, side="right") - 1
-    behind = np.zeros(at.shape, np.bool_)
-    if len(resumes):
-        behind = (line >= 0) & (resumes[line, 0] == np.arange(len(start))[:, None])
-    late = np.zeros(at.shape, np.int64)
-    late[behind] = (resumes[:, 2] - resumes[:, 1])[line[behind]]
-    return start[:, None] + np.minimum(begin[None, :-1] + late, span[:, None] - 1)
+    late = np.where(resumes[line, 0] == lanes[:, None], (resumes[:, 2] - resumes[:, 1])[line], 0)
+    late[line < 0] = 0
+    found[lanes] = start[lanes, None] + np.minimum(begin[None, :-1] + late, span[lanes, None] - 1)
+    return found

@@ -37,7 +37,7 @@ from .memory_requests import (
     rows_of_zeros,
     slot_elements,
 )
-from .row_instances import Instances, Lanes, row_instances
+from .row_instances import Instances, Lanes, instances_of_all
 from .row_slots import SlotPlan, plan_slots
 from .target import Target, target_of
 
@@ -115,7 +115,7 @@ class _Planner:
 
     def _request_rows(self) -> _Rows:
         ops = [op for op in self._program.body.block.ops if isinstance(op, pim.RowsOp)]
-        instances = [row_instances(op, self._lanes) for op in ops]
+        instances = instances_of_all(ops, self._lanes)
         owner = np.repeat(np.arange(len(ops)), [len(one) for one in instances])
         core, first, last = (
             np.concatenate([np.zeros(0, np.int64), *(getattr(one, name) for one in instances)])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from ..support.diagnostics import TileError
 from .event_order import Phase, event_key
 
 Ints = NDArray[np.int64]
+
+_MOST_CORES = 1 << 20
+"""More than any chip has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,53 +52,42 @@ def row_instances(rows: pim.RowsOp, lanes_of: dict[pim.CoreBatchOp, Lanes]) -> I
 
     ``lanes_of`` are batches that were asked before, and is added to.
     """
-    brought: list[Ints] = []
-    read: list[Ints] = []
-    begun: list[Ints] = []
-    computed: list[Ints] = []
-    done: list[Ints] = []
-    for use in rows.result.uses:
-        match use.operation:
-            case pim.CoreBatchOp() as batch:
-                if batch not in lanes_of:
-                    lanes_of[batch] = Lanes(batch)
-                lanes = lanes_of[batch]
-                if use.index < lanes.inputs:
-                    held = batch.input_rows(use.index)
-                    lane, place = np.nonzero(held != OUTSIDE)
-                    row, core = held[lane, place], lanes.cores[lane]
-                    read.append(_events(row, core, lanes.last_steps[lane], Phase.COMPUTE))
-                    begun.append(_events(row, core, lanes.steps[lane], Phase.COMPUTE))
-                else:
-                    every = np.arange(len(lanes.cores))
-                    computed.append(_events(every, lanes.cores, lanes.steps, Phase.COMPUTE))
-                    done.append(event_key(lanes.last_steps, Phase.COMPUTE))
-                    read.append(_events(every, lanes.cores, lanes.last_steps, Phase.STORE))
-            case pim.LoadOp() as load:
-                table = load.rows.array
-                brought.append(_events(table[:, 0], table[:, 1], table[:, 2], Phase.LOAD))
-            case pim.TransferOp() as transfer:
-                table = transfer.messages.array
-                read.append(_events(table[:, 0], table[:, 1], table[:, 3], Phase.MESSAGE))
-                brought.append(_events(table[:, 0], table[:, 2], table[:, 3], Phase.MESSAGE))
-            case pim.OutputOp():
-                pass  # the lane that computes the row stores it
-            case op:
-                raise AssertionError(f"{op.name} uses rows")
-    if len(done) > 1:
-        raise TileError(place_of(rows), f"{len(done)} batches compute its rows", "give each batch rows of its own")
-    made = _joined([*brought, *computed])
-    complete = np.concatenate((made[: len(made) - sum(map(len, done)), 2], *done))
-    found = _merge(rows, made, complete, _joined(read), _joined(begun))
-    height = pim.shape_of(rows.result)[0]
-    place, lanes_read, made = (
-        core * height + row for row, core in ((found.row, found.core), _joined(begun).T[:2], _joined(computed).T[:2])
-    )
-    size = int(max(column.max(initial=-1) for column in (place, made, lanes_read))) + 1
-    passing = np.zeros(size, np.bool_)
-    passing[made] = True
-    passing[lanes_read] = False
-    return replace(found, passing=passing[place])
+    return instances_of_all([rows], lanes_of)[0]
+
+
+def instances_of_all(ops: Sequence[pim.RowsOp], lanes_of: dict[pim.CoreBatchOp, Lanes]) -> list[Instances]:
+    """The same of several buffers, which are mostly small: their events are merged together."""
+    if not ops:
+        return []
+    events = _Events(ops)
+    for number, rows in enumerate(ops):
+        events.collect(number, rows, lanes_of)
+    place, first, which = _extreme(*events.made.table(), largest=False)
+    reader, last_read, _ = _extreme(*events.read.table(), largest=True)
+    position = np.searchsorted(place, reader)
+    known = position < len(place)
+    known[known] = place[position[known]] == reader[known]
+    if not known.all():
+        where, core, row = events.origin(int(reader[~known][0]))
+        raise TileError(where, f"core {core} reads row {row}, which it never gets", "mend the transfers")
+    # Of reads that take several steps, their first moments count too.
+    begun = events.begun.table()
+    starts = (np.concatenate(columns) for columns in zip(events.read.table(), begun, strict=True))
+    starter, first_read, _ = _extreme(*starts, largest=False)
+    early = first_read < events.complete.table()[1][which][position]
+    if early.any():
+        where, core, row = events.origin(int(starter[early][0]))
+        raise TileError(where, f"core {core} reads row {row} before it gets it", "mend the schedule")
+    last = first.copy()
+    np.maximum.at(last, position, last_read)
+    passing = np.zeros(len(place), np.bool_)
+    passing[np.searchsorted(place, events.computed.table()[0])] = True
+    passing[np.searchsorted(place, begun[0])] = False
+    owner, core, row = events.split(place)
+    order = np.lexsort((row, first, core, owner))
+    ends = np.searchsorted(owner, np.arange(1, len(ops)))
+    columns = (np.split(column[order], ends) for column in (core, row, first, last, passing))
+    return [Instances(*parts) for parts in zip(*columns, strict=True)]
 
 
 def producer_of(rows: pim.RowsOp) -> pim.CoreBatchOp | None:
@@ -106,60 +99,95 @@ def producer_of(rows: pim.RowsOp) -> pim.CoreBatchOp | None:
     return None
 
 
-def _merge(rows: pim.RowsOp, brought: Ints, complete: Ints, read: Ints, begun: Ints) -> Instances:
-    """``complete`` are the moments from which on a row that is ``brought`` can be read.
+class _Table:
+    """Places and keys of events, collected in pieces."""
 
-    ``read`` are the last moments of reads, ``begun`` the first ones of those that take several steps.
-    """
-    height = pim.shape_of(rows.result)[0]
-    place, first, which = _extreme(brought, height, largest=False)
-    reader, last_read, _ = _extreme(read, height, largest=True)
-    position = np.searchsorted(place, reader)
-    known = position < len(place)
-    known[known] = place[position[known]] == reader[known]
-    if not known.all():
-        core, row = divmod(int(reader[~known][0]), height)
-        raise TileError(
-            place_of(rows),
-            f"core {core} reads row {row}, which it never gets",
-            "mend the transfers",
-        )
-    starter, first_read, _ = _extreme(np.concatenate((read, begun)), height, largest=False)
-    early = first_read < complete[which][position]
-    if early.any():
-        core, row = divmod(int(starter[early][0]), height)
-        raise TileError(
-            place_of(rows),
-            f"core {core} reads row {row} before it gets it",
-            "mend the schedule",
-        )
-    last = first.copy()
-    np.maximum.at(last, position, last_read)
-    core, row = np.divmod(place, height)
-    order = np.lexsort((row, first, core))
-    nothing = np.zeros(len(order), np.bool_)
-    return Instances(core[order], row[order], first[order], last[order], nothing)
+    def __init__(self) -> None:
+        self._places: list[Ints] = []
+        self._steps: list[Ints] = []
+        self._phases: list[int] = []
+
+    def add(self, place: Ints, step: Ints, phase: Phase) -> None:
+        self._places.append(place)
+        self._steps.append(step)
+        self._phases.append(int(phase))
+
+    def table(self) -> tuple[Ints, Ints]:
+        nothing = np.zeros(0, np.int64)
+        phase = np.repeat(np.array(self._phases, np.int64), [len(place) for place in self._places])
+        steps = np.concatenate([nothing, *self._steps])
+        return np.concatenate([nothing, *self._places]), event_key(steps, Phase(0)) + phase
 
 
-def _extreme(events: Ints, height: int, largest: bool) -> tuple[Ints, Ints, Ints]:
-    """For each (core, row) with an event, as core * height + row ascending: the first or last key, and which has it."""
-    place = events[:, 1] * height + events[:, 0]
-    order = np.lexsort((events[:, 2], place))
-    place, key = place[order], events[order, 2]
+class _Events:
+    """What happens to the rows of some buffers. The place of an event tells its buffer, its core and its row."""
+
+    def __init__(self, ops: Sequence[pim.RowsOp]) -> None:
+        self._ops = ops
+        self._heights = np.array([pim.shape_of(op.result)[0] for op in ops], np.int64)
+        self._first = np.cumsum(_MOST_CORES * self._heights) - _MOST_CORES * self._heights
+        self.made, self.complete, self.computed = _Table(), _Table(), _Table()
+        """When a row comes; and from when on it can be read, in the same order. The rows that lanes compute."""
+        self.read, self.begun = _Table(), _Table()
+        """The last moments of reads, and the first ones of those that take several steps."""
+
+    def collect(self, number: int, rows: pim.RowsOp, lanes_of: dict[pim.CoreBatchOp, Lanes]) -> None:
+        first, height, makers = int(self._first[number]), int(self._heights[number]), 0
+        for use in rows.result.uses:
+            match use.operation:
+                case pim.CoreBatchOp() as batch:
+                    if batch not in lanes_of:
+                        lanes_of[batch] = Lanes(batch)
+                    lanes = lanes_of[batch]
+                    if use.index < lanes.inputs:
+                        held = batch.input_rows(use.index)
+                        lane, column = np.nonzero(held != OUTSIDE)
+                        place = first + lanes.cores[lane] * height + held[lane, column]
+                        self.read.add(place, lanes.last_steps[lane], Phase.COMPUTE)
+                        self.begun.add(place, lanes.steps[lane], Phase.COMPUTE)
+                    else:
+                        makers += 1
+                        place = first + lanes.cores * height + np.arange(len(lanes.cores))
+                        for table in (self.made, self.computed):
+                            table.add(place, lanes.steps, Phase.COMPUTE)
+                        self.complete.add(place, lanes.last_steps, Phase.COMPUTE)
+                        self.read.add(place, lanes.last_steps, Phase.STORE)
+                case pim.LoadOp() as load:
+                    row, core, step = load.rows.array.T.astype(np.int64)
+                    self._brought(first + core * height + row, step, Phase.LOAD)
+                case pim.TransferOp() as transfer:
+                    row, source, target, step = transfer.messages.array.T.astype(np.int64)
+                    self.read.add(first + source * height + row, step, Phase.MESSAGE)
+                    self._brought(first + target * height + row, step, Phase.MESSAGE)
+                case pim.OutputOp():
+                    pass  # the lane that computes the row stores it
+                case op:
+                    raise AssertionError(f"{op.name} uses rows")
+        if makers > 1:
+            raise TileError(place_of(rows), f"{makers} batches compute its rows", "give each batch rows of its own")
+
+    def _brought(self, place: Ints, step: Ints, phase: Phase) -> None:
+        for table in (self.made, self.complete):
+            table.add(place, step, phase)
+
+    def split(self, place: Ints) -> tuple[Ints, Ints, Ints]:
+        """Buffers, cores and rows."""
+        owner = np.searchsorted(self._first, place, side="right") - 1
+        return owner, *np.divmod(place - self._first[owner], self._heights[owner])
+
+    def origin(self, place: int) -> tuple[str, int, int]:
+        """The buffer, as errors call it, the core and the row."""
+        owner, core, row = (int(number[0]) for number in self.split(np.array([place])))
+        return place_of(self._ops[owner]), core, row
+
+
+def _extreme(place: Ints, key: Ints, largest: bool) -> tuple[Ints, Ints, Ints]:
+    """For each place with an event, ascending: the place, the first or last key, and which event has it."""
+    order = np.lexsort((key, place))
+    place, key = place[order], key[order]
     boundary = np.ones(len(place), np.bool_)
     if largest:
         boundary[:-1] = place[1:] != place[:-1]
     else:
         boundary[1:] = place[1:] != place[:-1]
     return place[boundary], key[boundary], order[boundary]
-
-
-def _events(row: Ints, core: Ints, step: Ints, phase: Phase) -> Ints:
-    """A table [n, 3] of row, core and key."""
-    found = np.empty((len(row), 3), np.int64)
-    found[:, 0], found[:, 1], found[:, 2] = row, core, event_key(step, phase)
-    return found
-
-
-def _joined(tables: list[Ints]) -> Ints:
-    return np.concatenate([np.zeros((0, 3), np.int64), *tables])

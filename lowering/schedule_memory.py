@@ -16,7 +16,7 @@ from ..analysis.message_times import residences
 from ..analysis.timeline import TimedBatch, Timeline
 from ..analysis.window import OUTSIDE, RowWindow, window_rows
 from ..dialects.spat import BatchOp, shape_of
-from .frame_sharing import Frame, interrupting, share_places
+from .frame_sharing import interrupting, shared_bytes
 from .lane_cost import BatchCosts
 from .target import Target
 
@@ -104,9 +104,7 @@ def _scratch(sizes: Sequence[int], timed: Sequence[TimedBatch], timeline: Timeli
     found = np.zeros(cores, np.int64)
     np.maximum.at(found, core, np.array(sizes)[owner])
     for at, pairs in interrupted.items():
-        mine = np.unique(owner[core == at]).tolist()
-        places = share_places([Frame(0, 0, sizes[batch], batch) for batch in mine], pairs)
-        found[at] = sum(max(frame.size for frame in place) for place in places)
+        found[at] = shared_bytes(sizes, int(found[at]), pairs)
     return found
 
 

@@ -6,9 +6,9 @@ The part of Python that is understood: functions of whole numbers; assignments, 
 capitals are constants. Anything else is an AssertionError: it is the compiler's own text that is translated.
 
 ``facts``, ``code`` and ``state`` are not passed on: what they have together are columns, and each function gets one
-pointer to the pointers to all of them. A fact is a column of one number. Columns that end in ``_pj`` hold doubles, all
-others 64-bit integers, and so are all variables. A column is also passed by itself, to a parameter that is annotated as
-a ``Column`` of integers.
+pointer to the pointers to all of them. A fact is a column of one number. What a column holds says the end of its name:
+``_pj`` doubles, ``_u8`` bytes, ``_i32`` 32-bit integers, any other one 64-bit integers, and so are all variables. A
+column of the latter is also passed by itself, to a parameter that is annotated as a ``Column`` of integers.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Gt: "sgt",
     ast.GtE: "sge",
 }
+_ELEMENTS = {"_pj": "double", "_u8": "i8", "_i32": "i32"}
+_WIDENING = {"i8": "zext", "i32": "sext"}
 _OWNERS = ("facts", "code", "state")
 _COLUMN = "Column"
 
@@ -181,22 +183,33 @@ class _Function:
             self.variables[target.id] = None
             self.lines.append(f"  store i64 {value}, ptr %{target.id}")
         else:
-            pointer, kind = self.element(target)
-            self.lines.append(f"  store {kind} {value}, ptr {pointer}")
+            self.store(value, *self.element(target))
+
+    def store(self, value: str, pointer: str, kind: str) -> None:
+        """Of a number that does not fit, the low bits."""
+        if kind in _WIDENING:
+            value = self.emit(f"trunc i64 {value} to {kind}")
+        self.lines.append(f"  store {kind} {value}, ptr {pointer}")
+
+    def load(self, pointer: str, kind: str) -> str:
+        """A number."""
+        assert kind != "double"
+        found = self.emit(f"load {kind}, ptr {pointer}")
+        return self.emit(f"{_WIDENING[kind]} {kind} {found} to i64") if kind in _WIDENING else found
 
     def update(self, target: ast.expr, operator: ast.operator, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
             self.assign(target, self.binary(operator, self.number(target), self.number(value)))
             return
         pointer, kind = self.element(target)
-        old = self.emit(f"load {kind}, ptr {pointer}")
         if kind == "double":
+            old = self.emit(f"load double, ptr {pointer}")
             other, _ = self.element(value)
             change = self.emit(f"load double, ptr {other}")
             new = self.emit(f"{_REAL_OPERATORS[type(operator)]} double {old}, {change}")
         else:
-            new = self.binary(operator, old, self.number(value))
-        self.lines.append(f"  store {kind} {new}, ptr {pointer}")
+            new = self.binary(operator, self.load(pointer, kind), self.number(value))
+        self.store(new, pointer, kind)
 
     def branch(self, node: ast.If) -> None:
         then, otherwise, end = self.label("then"), self.label("else"), self.label("end")
@@ -304,9 +317,7 @@ class _Function:
             case ast.Call(func=ast.Name(id=name), args=args):
                 return self.call(name, args)
             case _:
-                pointer, kind = self.element(node)
-                assert kind == "i64", ast.unparse(node)
-                return self.emit(f"load i64, ptr {pointer}")
+                return self.load(*self.element(node))
 
     def binary(self, operator: ast.operator, a: str, b: str) -> str:
         match operator:
@@ -346,7 +357,7 @@ class _Function:
                 place = "0"
             case _:
                 raise AssertionError(f"{self.node.name}: cannot translate {ast.unparse(node)}")
-        kind = "double" if name.endswith("_pj") else "i64"
+        kind = next((kind for end, kind in _ELEMENTS.items() if name.endswith(end)), "i64")
         return self.emit(f"getelementptr {kind}, ptr {self.column(owner, name)}, i64 {place}"), kind
 
     def column(self, owner: str, name: str) -> str:

@@ -31,6 +31,7 @@ _OLDEST_LLVM = (17, 0, 0)
 """From then on pointers have no types; llvmlite 0.45 is the first with such a one."""
 _MOST_KEPT = 8
 _DIGEST_BYTES = 32
+_KINDS = {"_pj": np.float64, "_u8": np.uint8, "_i32": np.int32}
 
 
 def can_compile() -> bool:
@@ -57,12 +58,15 @@ class Kernel:
     """Has the named tuples ``Facts``, ``Code`` and ``State``, and the constants: whole numbers in capitals."""
 
     def run(self, facts: Sequence[int], code: Sequence[Any], state: Sequence[Any], number: int) -> int:
-        """What ``run`` returns, on arrays of 64-bit integers or doubles. The state changes."""
+        """What ``run`` returns, on arrays of the types that `llvm_text` states. The state changes.
+
+        Other threads run meanwhile.
+        """
         numbers = np.array(facts, np.int64)
         columns = [numbers[place : place + 1] for place in range(len(numbers))]
         columns += [cast("npt.NDArray[Any]", column) for column in (*code, *state)]
         for name, column in zip(self.columns(), columns, strict=True):
-            assert column.dtype == (np.float64 if name.endswith("_pj") else np.int64), name
+            assert column.dtype == next((kind for end, kind in _KINDS.items() if name.endswith(end)), np.int64), name
             assert column.flags.c_contiguous, name
         pointers = (ctypes.c_void_p * len(columns))(*(column.ctypes.data for column in columns))
         return function(self)(pointers, number)

@@ -107,7 +107,7 @@ class CompileDriver:
         emission: Callable[[], Emission] = cache(partial(emission_of, module))  # for the report, and for the guard
         with self.timer.phase("Code generation"):
             start = time.perf_counter()
-            package = build_package(module, origin, self.options.manifest(pipeline), emission)
+            package = build_package(module, origin, self.options.manifest(pipeline), emission, to_be_written=True)
             seconds = time.perf_counter() - start
         with self.timer.phase("Stream check"):
             check = _check(package, given)

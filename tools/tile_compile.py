@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from ..support.freed_memory import keep_freed_memory
 from .session import keep_to_one_thread, run_tool
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code of `tile-compile` for the arguments, by default those of the command line."""
     keep_to_one_thread()
+    keep_freed_memory()
     return run_tool("tile-compile", _run, arguments, results_on_stdout=False)
 
 

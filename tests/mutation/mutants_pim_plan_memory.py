@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 STAGE = Stage("pim-plan-memory")
 BUILD = "tilec.lowering.memory_planning.Buffers.build"
-INSTANCES = "tilec.lowering.memory_planning.row_instances"
+INSTANCES = "tilec.lowering.memory_planning.instances_of_all"
 Build = Callable[..., Buffers]
 
 
@@ -66,22 +66,24 @@ def aligned_to_pages(build: Build) -> Build:
     program="tall",
 )
 def rows_kept(right: Callable[..., Any]) -> Callable[..., Any]:
-    def wrong(rows: Any, lanes: Any) -> Any:
-        found = right(rows, lanes)
-        found.last[:] = found.last.max()
-        return found
+    def wrong(ops: Any, lanes: Any) -> Any:
+        all_found = right(ops, lanes)
+        for found in all_found:
+            found.last[:] = found.last.max(initial=0)
+        return all_found
 
     return wrong
 
 
 @STAGE.patch(INSTANCES, "a ring is as deep as its tensor is high", Caught.GUARD, "core_bytes_max", program="tall")
 def whole_tensors(right: Callable[..., Any]) -> Callable[..., Any]:
-    def wrong(rows: Any, lanes: Any) -> Any:
-        found = right(rows, lanes)
-        for core in np.unique(found.core):
-            mine = found.core == core
-            found.last[mine] = np.maximum(found.last[mine], found.first[mine].max())
-        return found
+    def wrong(ops: Any, lanes: Any) -> Any:
+        all_found = right(ops, lanes)
+        for found in all_found:
+            for core in np.unique(found.core):
+                mine = found.core == core
+                found.last[mine] = np.maximum(found.last[mine], found.first[mine].max())
+        return all_found
 
     return wrong
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilec.codegen import address_plan
 from tilec.codegen.address_plan import OPERANDS, plan_addresses
-from tilec.codegen.instruction_table import InstructionTable
+from tilec.codegen.instruction_table import NO_ADDRESS, InstructionTable
 from tilec.codegen.isa import ISA, OFFSET_BITS, Op, Unit
 
 PLAIN = {
@@ -107,3 +108,31 @@ def test_an_address_that_recurs_is_held() -> None:
     assert (plan.base[1:, 0] == 5000).all()
     assert not plan.base[:, 1].any()
     assert plan.select[1:].tolist() == [OFFSET_BITS["rs1"]] * 4
+
+
+@settings(deadline=None)
+@given(ROWS, st.sampled_from([1, 2]), st.lists(st.integers(0, 2), min_size=9, max_size=9))
+def test_machine_code_plans_the_same(
+    rows: list[tuple[Op, int, int, int]], element_bytes: int, cores: list[int]
+) -> None:
+    parts = [
+        InstructionTable.of(
+            op,
+            core=core,
+            key=0,
+            place=0,
+            node=0,
+            dest=dest % 4096,
+            source=source % 4096,
+            second=second % 4096 if op == Op.VVADD else NO_ADDRESS,
+        )
+        for (op, dest, source, second), core in zip(rows, sorted(cores), strict=False)
+    ]
+    whole = InstructionTable.concat(parts)
+    plain = plan_addresses(whole, element_bytes, in_order=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(address_plan, "WORTH_COMPILING", 1)
+        patch.setattr(address_plan, "local_addresses", lambda *_: pytest.fail("it is not compiled"))
+        compiled = plan_addresses(whole, element_bytes, in_order=True) if parts else plain
+    for name, column in vars(plain).items():
+        np.testing.assert_array_equal(getattr(compiled, name), column, err_msg=name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tilec.lowering.frame_sharing import Frame, interrupting, share_places
+from tilec.lowering.frame_sharing import Frame, interrupting, share_places, shared_bytes
 
 LANES = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 30), st.integers(0, 9), st.integers(0, 4)), max_size=12)
 """Core, first step, length and batch."""
@@ -42,3 +42,16 @@ def test_batches_that_alternate_share_one_place() -> None:
     frames = [Frame(0, 9, 100, 0), Frame(3, 20, 50, 1), Frame(5, 12, 70, 2), Frame(30, 40, 10, 3)]
     assert [[frame.batch for frame in group] for group in share_places(frames, ())] == [[0, 1, 2], [3]]
     assert [[frame.batch for frame in group] for group in share_places(frames, {(1, 0)})] == [[0, 2], [3], [1]]
+
+
+@given(
+    st.lists(st.integers(0, 50), min_size=1, max_size=8),
+    st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7))),
+)
+def test_bytes_of_places_without_gaps_are_those_of_their_largest_frames(
+    sizes: list[int], pairs: set[tuple[int, int]]
+) -> None:
+    pairs = {(one, two) for one, two in pairs if one != two and max(one, two) < len(sizes)}
+    places = share_places([Frame(0, 0, size, batch) for batch, size in enumerate(sizes)], pairs)
+    expected = sum(max(frame.size for frame in place) for place in places)
+    assert shared_bytes(sizes, max(sizes), pairs) == expected

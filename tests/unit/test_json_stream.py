@@ -5,16 +5,18 @@ from __future__ import annotations
 import gzip
 import io
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from programs import TARGET, programs
-from tilec.codegen import json_stream
+from tilec.codegen import json_stream, row_text
 from tilec.codegen.columns import Columns, Program
 from tilec.codegen.isa import ISA, Op
-from tilec.codegen.json_stream import write_program_json
+from tilec.codegen.json_stream import compressed_json, write_program_json
+from tilec.codegen.written_ahead import make_ahead, pieces_of
 
 
 def written(program: Program) -> bytes:
@@ -47,11 +49,43 @@ def one_by_one(program: Program) -> dict[str, Any]:
     return content
 
 
-@given(programs())
-def test_the_text_is_what_the_columns_say(program: Program) -> None:
-    assert json.loads(gzip.decompress(written(program))) == one_by_one(program)
+@pytest.fixture(params=["numpy", "machine code"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text is written by numpy, or by machine code."""
+    monkeypatch.setattr(row_text, "WORTH_COMPILING", 0 if request.param == "machine code" else 1 << 30)
 
 
+@pytest.mark.usefixtures("either_way")
+def test_the_text_is_what_the_columns_say() -> None:
+    @given(programs())
+    def check(program: Program) -> None:
+        assert json.loads(gzip.decompress(written(program))) == one_by_one(program)
+
+    check()
+
+
+@pytest.mark.usefixtures("either_way")
+def test_what_is_made_ahead_is_the_same() -> None:
+    program = Program.from_cores(TARGET, [Columns.of(Op.SLDI, rd=1, a=np.arange(-9, 9))], [[]])
+    expected = written(program)
+    make_ahead(program, compressed_json)
+    assert written(program) == expected
+    assert written(program) == expected, "it is made again"
+
+
+def test_what_goes_wrong_ahead_is_raised_where_it_is_used() -> None:
+    program = Program.from_cores(TARGET, [Columns.of(Op.SLDI, rd=1, a=1)], [[]])
+
+    def broken(program: Program) -> Iterator[bytes]:
+        yield b"begun"
+        raise MemoryError("no room")
+
+    make_ahead(program, broken)
+    with pytest.raises(MemoryError, match="no room"):
+        list(pieces_of(program, broken))
+
+
+@pytest.mark.usefixtures("either_way")
 def test_chunks_join(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_stream, "_CHUNK_ROWS", 3)
     cores = [Columns.of(Op.SLDI, rd=1, a=np.arange(count)) for count in (0, 1, 2, 3, 4, 6, 7)]
@@ -59,6 +93,7 @@ def test_chunks_join(monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads(gzip.decompress(written(program))) == one_by_one(program)
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("value", [0, 9, 10, 9999, 10000, 10001, 99999999, 100000000, 2147483647])
 def test_numbers_of_every_length(value: int) -> None:
     numbers = np.array([value, -value, 0, 1, -2147483648, value])

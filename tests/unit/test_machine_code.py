@@ -62,9 +62,18 @@ def swap(column: Column, a, b):
 def turn(column: Column, a, b):
     return swap(column, swap(column, a, b), a + b)
 
+def narrow(state, a, b):
+    state.small_u8[0] = a
+    state.small_u8[1] += b
+    state.short_i32[0] = state.small_u8[0] - state.small_u8[1]
+    state.short_i32[1] -= b
+    return state.short_i32[0] * 1000 + state.short_i32[1]
+
 def run(state, which, a, b):
     if which == 0:
         return divide(state, a, b)
+    elif which == 5:
+        return narrow(state, a, b)
     elif which == 4:
         return turn(state.table, a, b)
     elif which == 1:
@@ -80,7 +89,7 @@ Function = Callable[[int, int, int], tuple[int, list[int], list[float]]]
 @pytest.fixture(scope="module")
 def interpreted() -> Function:
     def call(which: int, a: int, b: int) -> tuple[int, list[int], list[float]]:
-        state = SimpleNamespace(table=list(range(5, 25)), cost_pj=[0.5, 0.25])
+        state = SimpleNamespace(table=list(range(5, 25)), cost_pj=[0.5, 0.25], small_u8=[0, 7], short_i32=[0, -(2**30)])
         names: dict[str, Any] = {**CONSTANTS, "facts": SimpleNamespace(step=7), "Column": list[int]}
         exec(SOURCE, names)
         return int(names["run"](state, which, a, b)), state.table, state.cost_pj
@@ -91,7 +100,8 @@ def interpreted() -> Function:
 @pytest.fixture(scope="module")
 def translated() -> Function:
     functions = [node for node in ast.parse(SOURCE).body if isinstance(node, ast.FunctionDef)]
-    text = llvm_module(functions, CONSTANTS, ["facts.step", "state.table", "state.cost_pj"], "run")
+    names = ["facts.step", "state.table", "state.cost_pj", "state.small_u8", "state.short_i32"]
+    text = llvm_module(functions, CONSTANTS, names, "run")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     module = llvm.parse_assembly(text)
@@ -105,7 +115,8 @@ def translated() -> Function:
     def call(which: int, a: int, b: int) -> tuple[int, list[int], list[float]]:
         step, table = (ctypes.c_int64 * 1)(7), (ctypes.c_int64 * 20)(*range(5, 25))
         cost = (ctypes.c_double * 2)(0.5, 0.25)
-        columns = (ctypes.c_void_p * 3)(*(ctypes.addressof(column) for column in (step, table, cost)))
+        small, short = (ctypes.c_uint8 * 2)(0, 7), (ctypes.c_int32 * 2)(0, -(2**30))
+        columns = (ctypes.c_void_p * 5)(*(ctypes.addressof(column) for column in (step, table, cost, small, short)))
         return run(columns, which, a, b), list(table), list(cost)
 
     call.engine = engine  # type: ignore[attr-defined]
@@ -116,6 +127,7 @@ CALLS = [(0, a, b) for a in (-7, -6, 0, 6, 7, 2**40) for b in (-3, 3, 2**20)]
 CALLS += [(1, a, b) for a in (0, 5, 6, 7, 16, 17, 19) for b in (6, 17)]
 CALLS += [(2, n, 0) for n in (0, 1, 2, 3, 4, 9, 15)] + [(3, a, 0) for a in range(8)]
 CALLS += [(4, a, b) for a in (0, 3, 7) for b in (1, 7, 12)]
+CALLS += [(5, a, b) for a in (0, 127, 255) for b in (-7, 0, 100, 248)]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)

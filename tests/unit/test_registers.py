@@ -46,7 +46,10 @@ GENERAL = (*AFFINE, Op.SADD, Op.SSUB, Op.SMUL, Op.SEND)
 
 
 @pytest.mark.parametrize("ops", [SIMPLE, AFFINE, GENERAL])
-def test_values_are_those_of_execution(ops: tuple[Op, ...]) -> None:
+@pytest.mark.parametrize("compiled", [False, True])
+def test_values_are_those_of_execution(ops: tuple[Op, ...], compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registers, "WORTH_COMPILING", 0 if compiled else 1 << 30)
+
     @given(columns_strategy(ops, most=60))
     def check(columns: Columns) -> None:
         assert_as_executed(columns)
@@ -54,7 +57,9 @@ def test_values_are_those_of_execution(ops: tuple[Op, ...]) -> None:
     check()
 
 
-def test_long_chains_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("compiled", [False, True])
+def test_long_chains_across_chunks(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registers, "WORTH_COMPILING", 0 if compiled else 1 << 30)
     monkeypatch.setattr(registers, "_CHUNK_ROWS", 7)
     rng = np.random.default_rng(0)
     count = 2000
