@@ -36,7 +36,7 @@ _SAMPLES = 64
 """About as many elements are compared before whole arrays are."""
 
 _LARGE = 1 << 16
-"""Elements from which on a transposed matrix is copied in strips of so many columns, a line of the cache wide:"""
+"""Elements from which on a transposed array is copied in strips of so many columns, a line of the cache wide:"""
 _STRIP = 16
 
 _resources: dict[str, Array] = {}
@@ -108,12 +108,13 @@ class ArrayData:
 def contiguous(array: Array, dtype: np.dtype[Any] | None = None) -> Array:
     """``array``, if it is of this type and contiguous, or else a copy that is."""
     dtype = array.dtype if dtype is None else dtype
-    if not _is_large_transposed(array):
+    if array.size < _LARGE or array.ndim < 2 or array.strides[-1] <= max(array.strides[-2], array.itemsize):
         return np.ascontiguousarray(array, dtype)
-    # A transposed matrix, in strips: element by element, each would be in another line of the cache.
+    # The last axis is not the one along which elements are neighbours. In strips of it: element by element, each would
+    # be in another line of the cache.
     found = np.empty(array.shape, dtype)
-    for column in range(0, array.shape[1], _STRIP):
-        found[:, column : column + _STRIP] = array[:, column : column + _STRIP]
+    for column in range(0, array.shape[-1], _STRIP):
+        found[..., column : column + _STRIP] = array[..., column : column + _STRIP]
     return found
 
 

@@ -32,6 +32,7 @@ from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
 from ..passes.timing import PassTimer, TimedInstrumentation, Timer
 from ..passes.verifier import verify_input
+from ..support.background import Background
 from ..support.diagnostics import TileError
 from ..support.files import atomic_file, require_file, require_folder
 from .build_report import build_report
@@ -40,6 +41,9 @@ from .compile_report import CompileReport, print_report
 from .guard_report import guard_report, make_guard
 from .opt_input import OnnxInput, parse_chunk, read_input
 from .progress_line import ProgressLine
+
+_HASHED_BYTES = 1 << 22
+"""At once, in a thread, which after each time may wait for some milliseconds until it has Python's lock again."""
 
 
 class CompileDriver:
@@ -63,13 +67,14 @@ class CompileDriver:
         passes = self._passes()
         with self.line:
             self.line.say("reading the model")
-            module, origin = self._read()
+            module, name, content_hash = self._read()
             given = not any(isinstance(one, PimPlanMemoryPass) for one in passes)
             with guard_report(self.guard, options.guard_report):
                 PassManager(passes, self._instrumentations()).run(self.context, module)
                 self.line.say("generating code")
                 if given:
                     check_plan(module)
+                origin = Origin(name, content_hash.result())
                 package = self._generate(module, origin, pipeline_text(passes), given)
             self.line.say("writing the package")
             digest = self._write(package, start)
@@ -129,7 +134,8 @@ class CompileDriver:
         }
         return build_pipeline(named_pipeline("tile-default", given, "tile-compile"), all_passes())
 
-    def _read(self) -> tuple[ModuleOp, Origin]:
+    def _read(self) -> tuple[ModuleOp, str, Background[str]]:
+        """The module, the name of what it was read from, and the hash of that."""
         options = self.options
         source = read_input(options.model)
         if isinstance(source, OnnxInput):
@@ -139,7 +145,7 @@ class CompileDriver:
 
             with self.timer.phase("Importer"):
                 module = import_onnx(source.source, dict(options.dims))
-            content_hash = _hash(source.source) if isinstance(source.source, bytes) else _file_hash(source.source)
+            name, content = source.name, source.source
         else:
             from ..dialects.tile import load_resources
 
@@ -152,8 +158,8 @@ class CompileDriver:
                 module = parse_chunk(chunk, self.context)
             if not options.verify_each:
                 verify_input(module)
-            content_hash = _hash(chunk.text.encode())
-        return module, Origin(Path(source.name if isinstance(source, OnnxInput) else options.model).name, content_hash)
+            name, content = options.model, chunk.text.encode()
+        return module, Path(name).name, Background(partial(_hash, content))
 
     def _instrumentations(self) -> list[PassInstrumentation]:
         """Outermost first, as in `tile-opt`."""
@@ -186,10 +192,13 @@ def _check(package: Package, given: bool) -> StreamCheck:
     return check
 
 
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _hash(content: bytes | Path) -> str:
+    """That of a file's content, or of the file."""
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).hexdigest()
+    state = hashlib.sha256()
+    piece = bytearray(_HASHED_BYTES)
+    with content.open("rb", buffering=0) as file:
+        while count := file.readinto(piece):
+            state.update(memoryview(piece)[:count])
+    return state.hexdigest()

@@ -227,8 +227,8 @@ class Product:
     def _matrix(self, weights: Weights) -> Weights:
         by_position = _by_position(weights)
         segments = self.feature.segments
-        if self.windows == 1 and self.kernel.size == (1, 1) and len(segments) == 1:
-            return by_position[0, 0, _as_slice(segments[0].channels)]
+        if self.windows == 1 and len(segments) == 1:  # The pieces are all positions, one after the other.
+            return by_position[:, :, _as_slice(segments[0].channels)].reshape(self.matrix_shape[0], -1)
         found = np.zeros((self.matrix_shape[0], self.windows, len(weights)), np.float32)
         row = 0
         for piece, length in zip(self.pieces, self.lengths, strict=True):
@@ -246,11 +246,9 @@ class Product:
 
 def _by_position(weights: Weights) -> Weights:
     """Weights ``[outputs, channels, rows, columns]`` as ``[rows, columns, channels, outputs]``."""
-    if not weights.flags.c_contiguous:
-        return weights.transpose(2, 3, 1, 0)
     # Outputs next to each other, so that whatever is copied of this is copied in runs.
-    outputs, *inputs = weights.shape
-    return contiguous(weights.reshape(outputs, -1).T).reshape(*inputs, outputs).transpose(1, 2, 0, 3)
+    found = weights.transpose(2, 3, 1, 0)
+    return found if found.strides[-1] == found.itemsize else contiguous(found)
 
 
 def _as_slice(channels: Channels) -> Channels | slice:
