@@ -82,7 +82,7 @@ def model_in(file: ModelFile) -> OnnxModel:
         if tensor.name in constants:
             raise TileError(where, f"initializer {tensor.name!r} exists twice", "export the model again")
         what = f"initializer {tensor.name!r}"
-        constants[tensor.name] = read_tensor(where, what, tensor, file.folder, large.get(index))
+        constants[tensor.name] = read_tensor(where, what, tensor, file.folder, large.pop(index, None))
         tensor.ClearField("raw_data")
     return OnnxModel(where, graph, _in_order(where, graph, constants), opset, constants, opsets)
 

@@ -20,6 +20,7 @@ from ..codegen.manifest import Origin
 from ..codegen.package import Package, require_replaceable, write_package
 from ..codegen.stream_check import StreamCheck
 from ..dialects.registry import make_context
+from ..lowering.onnx_file import ModelFile
 from ..lowering.plan_check import check_plan
 from ..passes.instrumentation import PassInstrumentation
 from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to_tree
@@ -49,8 +50,10 @@ _HASHED_BYTES = 1 << 22
 class CompileDriver:
     """Reads the model, runs the pipeline, generates code, writes the package, reports."""
 
-    def __init__(self, options: CompileOptions) -> None:
+    def __init__(self, options: CompileOptions, model: ModelFile | None = None) -> None:
+        """``model``: the one of the options, if it is open already."""
         self.options = options
+        self._model = model
         self.context = make_context(False)
         self.timer = Timer()
         self.statistics = PassStatistics()
@@ -67,15 +70,14 @@ class CompileDriver:
         passes = self._passes()
         with self.line:
             self.line.say("reading the model")
-            module, name, content_hash = self._read()
+            module, origin = self._read()
             given = not any(isinstance(one, PimPlanMemoryPass) for one in passes)
             with guard_report(self.guard, options.guard_report):
                 PassManager(passes, self._instrumentations()).run(self.context, module)
                 self.line.say("generating code")
                 if given:
                     check_plan(module)
-                origin = Origin(name, content_hash.result())
-                package = self._generate(module, origin, pipeline_text(passes), given)
+                package = self._generate(module, origin.result(), pipeline_text(passes), given)
             self.line.say("writing the package")
             digest = self._write(package, start)
         if self.options.pass_statistics:
@@ -134,8 +136,8 @@ class CompileDriver:
         }
         return build_pipeline(named_pipeline("tile-default", given, "tile-compile"), all_passes())
 
-    def _read(self) -> tuple[ModuleOp, str, Background[str]]:
-        """The module, the name of what it was read from, and the hash of that."""
+    def _read(self) -> tuple[ModuleOp, Background[Origin]]:
+        """The module, and what it was read from."""
         options = self.options
         source = read_input(options.model)
         if isinstance(source, OnnxInput):
@@ -144,7 +146,7 @@ class CompileDriver:
             from ..lowering.onnx_importer import import_onnx
 
             with self.timer.phase("Importer"):
-                module = import_onnx(source.source, dict(options.dims))
+                module = import_onnx(self._model or source.source, dict(options.dims))
             name, content = source.name, source.source
         else:
             from ..dialects.tile import load_resources
@@ -159,7 +161,7 @@ class CompileDriver:
             if not options.verify_each:
                 verify_input(module)
             name, content = options.model, chunk.text.encode()
-        return module, Path(name).name, Background(partial(_hash, content))
+        return module, Background(lambda: Origin(Path(name).name, _hash(content)))
 
     def _instrumentations(self) -> list[PassInstrumentation]:
         """Outermost first, as in `tile-opt`."""
