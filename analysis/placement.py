@@ -28,6 +28,9 @@ SWAPS = Kernel("places", (placement_kernel,), placement_kernel)
 WORTH_COMPILING = 10_000
 """Busy cores times places from which on loading llvmlite and the machine code takes less time than it saves."""
 
+_MORE_THAN_ANY = 1 << 60
+"""More than any traffic times any hops."""
+
 
 def mesh_hops(height: int, width: int) -> Ints:
     """[p, p] hops between the places of a mesh under XY routing; place 0 is a corner, places run along the width."""
@@ -99,22 +102,23 @@ def _construct(busy: Ints, traffic: Ints, hops: Ints) -> Ints:
     Ties go to the core of most traffic, and to the place nearest to all others. ``traffic`` is that of the ``busy``
     cores; the others come last, and go to the places nearest to all others.
     """
-    places = len(hops)
+    count, places = len(busy), len(hops)
+    # Numbered so that of several best ones, the first is to be taken.
+    cores, open_places = np.argsort(-traffic.sum(axis=1), kind="stable"), np.argsort(hops.sum(axis=1), kind="stable")
+    traffic, hops = traffic[np.ix_(cores, cores)], hops[np.ix_(open_places, open_places)]
     place = np.zeros(places, dtype=np.int64)
-    cost_at = np.zeros((len(busy), places), dtype=np.int64)  # [busy core, place] with those placed so far
-    bond = np.zeros(len(busy), dtype=np.int64)  # traffic of each core with those placed so far
-    total, remoteness = traffic.sum(axis=1), hops.sum(axis=1)
-    waiting, free = np.ones(len(busy), dtype=np.bool_), np.ones(places, dtype=np.bool_)
-    for _ in range(len(busy)):
-        cores, open_places = np.flatnonzero(waiting), np.flatnonzero(free)
-        core = cores[np.lexsort((cores, -total[cores], -bond[cores]))[0]]
-        where = open_places[np.lexsort((open_places, remoteness[open_places], cost_at[core, open_places]))[0]]
-        place[busy[core]], waiting[core], free[where] = where, False, False
+    cost_at = np.zeros((count, places), dtype=np.int64)  # [busy core, place] with those placed so far
+    bond = np.zeros(count, dtype=np.int64)  # traffic of each core with those placed so far
+    placed, taken = np.zeros(count, dtype=np.int64), np.zeros(places, dtype=np.int64)  # what makes them the last choice
+    for _ in range(count):
+        core = int((bond - placed).argmax())
+        where = int((cost_at[core] + taken).argmin())
+        place[busy[cores[core]]] = open_places[where]
+        placed[core] = taken[where] = _MORE_THAN_ANY
         partners = np.flatnonzero(traffic[core])
         cost_at[partners] += np.multiply.outer(traffic[core, partners], hops[where])
         bond += traffic[core]
-    idle, open_places = np.setdiff1d(np.arange(places), busy), np.flatnonzero(free)
-    place[idle] = open_places[np.lexsort((open_places, remoteness[open_places]))]
+    place[np.setdiff1d(np.arange(places), busy)] = open_places[taken == 0]
     return place
 
 

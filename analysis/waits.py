@@ -79,11 +79,12 @@ class ChainFinder:
         start, finish = _joined(timeline.start), _joined(timeline.finish)
         rows = self._last_rows(batches, timeline, core, finish)
         behind = int(finish.max(initial=0)) + 1
-        by_end = np.lexsort((finish, core))
+        ends = core * behind + finish
+        by_end = np.argsort(ends, kind="stable")
         place = np.empty_like(by_end)
         place[by_end] = np.arange(len(by_end))
         # Of each lane, the one of its core that ends last before it starts: where it is in that order.
-        before = np.searchsorted((core * behind + finish)[by_end], core * behind + start, side="right") - 1
+        before = np.searchsorted(ends[by_end], core * behind + start, side="right") - 1
         lanes = _Lanes(*map(_numbers, (core, start, finish, by_end, place, before)))
         last = int(finish.argmax()) if len(finish) else NONE
         row, sent, there = map(_numbers, rows)
@@ -105,7 +106,7 @@ class ChainFinder:
         if len(self._reads):
             there[self._reads] = np.maximum.reduceat(ready, self._read_first)
             latest = np.flatnonzero(ready == np.repeat(there[self._reads], self._read_counts))
-            latest = latest[np.unique(self._reader[latest], return_index=True)[1]]
+            latest = latest[np.flatnonzero(np.diff(self._reader[latest], prepend=NONE))]  # the first of each
             last[self._reads] = self._row[latest]
             departure[self._reads] = np.where(here, ready, np.append(sent, 0)[at])[latest]
         return last, departure, there

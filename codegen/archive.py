@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import zipfile
 from abc import ABC, abstractmethod
@@ -14,6 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from ..support.diagnostics import TileError
 from ..support.files import atomic_directory, atomic_file
+from .background_hash import BackgroundHash, background_hash
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -34,10 +34,10 @@ class FileFacts:
 class HashingFile(io.RawIOBase):
     """Passes writes on and keeps their size and hash. It cannot seek, so that what it hashed is what was written."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], hashing: BackgroundHash) -> None:
         super().__init__()
         self._file = file
-        self._state = hashlib.sha256()
+        self._hash = hashing
         self._size_bytes = 0
 
     def writable(self) -> bool:
@@ -45,16 +45,16 @@ class HashingFile(io.RawIOBase):
         return True
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Writes all of ``data``."""
+        """Writes all of ``data``, which must not change any more."""
+        self._hash.update(data)
         self._file.write(data)
-        self._state.update(data)
         size = memoryview(data).nbytes
         self._size_bytes += size
         return size
 
     def facts(self) -> FileFacts:
         """Of everything written so far."""
-        return FileFacts(self._size_bytes, self._state.hexdigest())
+        return FileFacts(self._size_bytes, self._hash.hexdigest())
 
 
 class ArchiveWriter(ABC):
@@ -67,10 +67,11 @@ class ArchiveWriter(ABC):
     def create(self, name: str) -> Generator[HashingFile, None, None]:
         """A new file, open for writing; its facts are kept in ``files``."""
         assert name not in self.files, f"{name} is written twice"
-        with self._open(name) as file:
-            hashing = HashingFile(file)
-            yield hashing
-        self.files[name] = hashing.facts()
+        with background_hash() as hashing:
+            with self._open(name) as file:
+                written = HashingFile(file, hashing)
+                yield written
+            self.files[name] = written.facts()
 
     @abstractmethod
     def _open(self, name: str) -> IO[bytes]: ...

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..dialects.array_data import contiguous
 from ..support.diagnostics import TileError
 from .byte_sink import FileSink
 
@@ -38,7 +39,7 @@ class ArraysWriter:
             header = {"descr": np.lib.format.dtype_to_descr(little), "fortran_order": False, "shape": shape}
             np.lib.format.write_array_header_1_0(entry, header)
             for piece in pieces:
-                entry.write(np.ascontiguousarray(piece, little).reshape(-1).view(np.uint8).data)
+                entry.write(contiguous(piece, little).reshape(-1).view(np.uint8).data)
 
     def close(self) -> None:
         """Writes the directory of names."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..support.background import Background
 from ..support.diagnostics import TileError
 
 Array: TypeAlias = NDArray[Any]
@@ -36,8 +38,10 @@ _SAMPLES = 64
 """About as many elements are compared before whole arrays are."""
 
 _LARGE = 1 << 16
-"""Elements from which on a transposed matrix is copied in strips of so many columns, a line of the cache wide:"""
+"""Elements from which on a transposed array is copied in strips of so many columns, a line of the cache wide:"""
 _STRIP = 16
+_SHARED = 1 << 20
+"""Elements from which on two threads copy them."""
 
 _resources: dict[str, Array] = {}
 """Arrays loaded from `.npz` files. The key is the digest of the content, so no two modules can disagree about one."""
@@ -59,11 +63,11 @@ class ArrayData:
     def of(array: Array) -> ArrayData:
         """Wraps a read-only view of ``array``; copies only what is not contiguous or not little-endian.
 
-        A large transposed matrix stays as it is: whoever lays its elements out anew need not do it twice.
+        Rows of a large transposed matrix stay as they are: whoever lays their elements out need not do it twice.
         """
         dtype = array.dtype.newbyteorder("<")
         assert dtype in DTYPE_NAMES, f"#tile.array cannot hold elements of type {array.dtype}"
-        kept = _is_large_transposed(array) and array.dtype == dtype
+        kept = array.ndim == 2 and _is_large_transposed(array) and array.dtype == dtype
         view = (array if kept else contiguous(array, dtype).reshape(array.shape)).view()
         view.flags.writeable = False
         return ArrayData(dtype, array.shape, view, None)
@@ -110,16 +114,27 @@ def contiguous(array: Array, dtype: np.dtype[Any] | None = None) -> Array:
     dtype = array.dtype if dtype is None else dtype
     if not _is_large_transposed(array):
         return np.ascontiguousarray(array, dtype)
-    # A transposed matrix, in strips: element by element, each would be in another line of the cache.
+    # The last axis is not the one along which elements are neighbours. In strips of it: element by element, each would
+    # be in another line of the cache.
     found = np.empty(array.shape, dtype)
-    for column in range(0, array.shape[1], _STRIP):
-        found[:, column : column + _STRIP] = array[:, column : column + _STRIP]
+    if array.size < _SHARED:
+        _copy_in_strips(array, found)
+    else:
+        half = array.shape[-1] // 2
+        other = Background(partial(_copy_in_strips, array[..., :half], found[..., :half]))
+        _copy_in_strips(array[..., half:], found[..., half:])
+        other.result()
     return found
+
+
+def _copy_in_strips(array: Array, to: Array) -> None:
+    for column in range(0, array.shape[-1], _STRIP):
+        to[..., column : column + _STRIP] = array[..., column : column + _STRIP]
 
 
 def _is_large_transposed(array: Array) -> bool:
     """Whether copying ``array`` in the order of its elements would go through memory in large steps."""
-    return array.ndim == 2 and array.flags.f_contiguous and not array.flags.c_contiguous and array.size >= _LARGE
+    return array.size >= _LARGE and array.ndim > 1 and array.strides[-1] > max(array.strides[-2], array.itemsize)
 
 
 def load_resources(path: Path) -> None:

@@ -17,16 +17,20 @@ from types import MappingProxyType
 
 from xdsl.dialects.builtin import ModuleOp
 
+from .onnx_file import ModelFile, opened_model
+
 NO_DIMS: Mapping[str, int] = MappingProxyType({})
 
 
-def import_onnx(source: Path | str | bytes, dims: Mapping[str, int] = NO_DIMS) -> ModuleOp:
-    """Imports a model from a path, or from the content of a file.
+def import_onnx(source: Path | str | bytes | ModelFile, dims: Mapping[str, int] = NO_DIMS) -> ModuleOp:
+    """Imports a model from a path, from the content of a file, or from a file that is open, which is closed then.
 
     ``dims`` gives the symbolic dimensions of the inputs their sizes (`--dim NAME=N`). A dimension without a name is
     called after its input and its position: `x.0`.
     """
-    from .onnx_graph import build_module
-    from .onnx_model import read_model
+    with opened_model(Path(source) if isinstance(source, str) else source) as file:
+        from .onnx_graph import build_module
+        from .onnx_model import model_in
 
-    return build_module(read_model(Path(source) if isinstance(source, str) else source), dims)
+        model = model_in(file)
+    return build_module(model, dims)

@@ -5,10 +5,8 @@ External data is read only from regular files that lie, links resolved, inside t
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from ..dialects.tile import Array, element_type_of
 from ..support.diagnostics import TileError
-from .onnx_wire import NotWireFormatError, Seekable, without_raw_data
+from .onnx_file import Bytes, ModelFile, opened_model
 
 OLDEST_OPSET = 7
 MAX_TENSOR_BYTES = 2**34
@@ -62,27 +60,31 @@ class OnnxModel:
 
 def read_model(source: Path | bytes) -> OnnxModel:
     """Reads a model from a file, or from the content of one (which cannot have external data)."""
-    where = "<model>" if isinstance(source, bytes) else source.name
-    folder = None if isinstance(source, bytes) else source.parent
-    with _opened(source) as file:
-        proto, large = _read_proto(where, file)
-        opsets = {entry.domain or "ai.onnx": entry.version for entry in proto.opset_import}
-        opset = _opset(where, opsets)
-        graph = proto.graph
-        if not all(isinstance(text, str) for text in _texts(graph)):
-            raise TileError(where, "has names that are not UTF-8 text", "restore the complete file")
-        if not graph.output:
-            raise TileError(where, "has no outputs, so that nothing is computed", "export it with its outputs")
-        if graph.sparse_initializer:
-            raise TileError(where, "sparse initializers are not supported", "store them densely")
-        constants: dict[str, Array] = {}
-        for index, tensor in enumerate(graph.initializer):
-            if tensor.name in constants:
-                raise TileError(where, f"initializer {tensor.name!r} exists twice", "export the model again")
-            what = f"initializer {tensor.name!r}"
-            constants[tensor.name] = read_tensor(where, what, tensor, folder, large.get(index))
-            tensor.ClearField("raw_data")
-        return OnnxModel(where, graph, _in_order(where, graph, constants), opset, constants, opsets)
+    with opened_model(source) as file:
+        return model_in(file)
+
+
+def model_in(file: ModelFile) -> OnnxModel:
+    """The model in a file that is open."""
+    where = file.where
+    proto, large = _read_proto(file)
+    opsets = {entry.domain or "ai.onnx": entry.version for entry in proto.opset_import}
+    opset = _opset(where, opsets)
+    graph = proto.graph
+    if not all(isinstance(text, str) for text in _texts(graph)):
+        raise TileError(where, "has names that are not UTF-8 text", "restore the complete file")
+    if not graph.output:
+        raise TileError(where, "has no outputs, so that nothing is computed", "export it with its outputs")
+    if graph.sparse_initializer:
+        raise TileError(where, "sparse initializers are not supported", "store them densely")
+    constants: dict[str, Array] = {}
+    for index, tensor in enumerate(graph.initializer):
+        if tensor.name in constants:
+            raise TileError(where, f"initializer {tensor.name!r} exists twice", "export the model again")
+        what = f"initializer {tensor.name!r}"
+        constants[tensor.name] = read_tensor(where, what, tensor, file.folder, large.pop(index, None))
+        tensor.ClearField("raw_data")
+    return OnnxModel(where, graph, _in_order(where, graph, constants), opset, constants, opsets)
 
 
 def node_label(node: NodeProto) -> str:
@@ -107,53 +109,16 @@ def check_size(where: str, what: str, shape: tuple[int, ...], dtype: np.dtype[An
 # The file
 
 
-@contextmanager
-def _opened(source: Path | bytes) -> Generator[Seekable]:
-    """The file, or the content of one. A TileError if it cannot be read, now or within the context."""
-    if isinstance(source, bytes):
-        yield io.BytesIO(source)
-        return
-    try:
-        if not source.is_file():
-            problem = "is not a regular file" if source.exists() else "does not exist"
-            raise TileError(str(source), problem, "give the path of an .onnx file")
-        with source.open("rb") as file:
-            yield file
-    except OSError as error:
-        raise TileError(str(source), f"cannot be read: {error.strerror}", "check the file's permissions") from error
-
-
-class RawData:
-    """The raw data of a tensor, still in the file."""
-
-    def __init__(self, file: Seekable, start: int, length: int) -> None:
-        self._file = file
-        self._start = start
-        self.length = length
-
-    def read(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
-        """The array, read-only; None if there are not as many bytes as it has."""
-        found = np.empty(shape, dtype.newbyteorder("<"))
-        if found.nbytes != self.length:
-            return None
-        self._file.seek(self._start)
-        if self._file.readinto(found.reshape(-1).view(np.uint8).data) != self.length:
-            return None
-        found.flags.writeable = False
-        return found
-
-
-def _read_proto(where: str, file: Seekable) -> tuple[ModelProto, dict[int, RawData]]:
+def _read_proto(file: ModelFile) -> tuple[ModelProto, dict[int, Bytes]]:
     """The model, and by number the large initializers whose raw data is not in it."""
-    try:
-        message = without_raw_data(file)
-        model = _parse(where, bytes(message.content))
-        if not model.functions and len(model.graph.initializer) == message.initializers:
-            return model, {index: RawData(file, *place) for index, place in message.raw_data.items()}
-    except (NotWireFormatError, TileError):
-        pass  # Protobuf is the judge of it.
-    file.seek(0)
-    return _inlined(where, _parse(where, file.read())), {}
+    if file.message is not None:
+        try:
+            model = _parse(file.where, bytes(file.message.content))
+            if not model.functions and len(model.graph.initializer) == file.message.initializers:
+                return model, file.raw_data()
+        except TileError:
+            pass  # Protobuf is the judge of it.
+    return _inlined(file.where, _parse(file.where, file.content())), {}
 
 
 def _parse(where: str, content: bytes) -> ModelProto:
@@ -213,7 +178,7 @@ def _texts(graph: GraphProto) -> Iterator[object]:
 
 
 def read_tensor(
-    where: str, what: str, tensor: TensorProto, folder: Path | None = None, raw_data: RawData | None = None
+    where: str, what: str, tensor: TensorProto, folder: Path | None = None, raw_data: Bytes | None = None
 ) -> Array:
     """The numbers of a tensor, from ``raw_data`` if it has them."""
     dtype = DTYPES.get(tensor.data_type)
@@ -230,8 +195,10 @@ def read_tensor(
         return _external(where, what, tensor, dtype, folder)
     wrong = TileError(where, f"{what} does not hold the {math.prod(shape)} elements of its shape", "export it again")
     if raw_data is not None:
-        if (found := raw_data.read(shape, dtype)) is None:
+        if raw_data.nbytes != math.prod(shape) * dtype.itemsize:
             raise wrong
+        found = raw_data.view(dtype.newbyteorder("<")).reshape(shape)
+        found.flags.writeable = False
         return found
     try:
         array: Array = numpy_helper.to_array(tensor)

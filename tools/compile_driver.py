@@ -20,6 +20,7 @@ from ..codegen.manifest import Origin
 from ..codegen.package import Package, require_replaceable, write_package
 from ..codegen.stream_check import StreamCheck
 from ..dialects.registry import make_context
+from ..lowering.onnx_file import ModelFile
 from ..lowering.plan_check import check_plan
 from ..passes.instrumentation import PassInstrumentation
 from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to_tree
@@ -32,6 +33,7 @@ from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
 from ..passes.timing import PassTimer, TimedInstrumentation, Timer
 from ..passes.verifier import verify_input
+from ..support.background import Background
 from ..support.diagnostics import TileError
 from ..support.files import atomic_file, require_file, require_folder
 from .build_report import build_report
@@ -41,12 +43,17 @@ from .guard_report import guard_report, make_guard
 from .opt_input import OnnxInput, parse_chunk, read_input
 from .progress_line import ProgressLine
 
+_HASHED_BYTES = 1 << 22
+"""At once, in a thread, which after each time may wait for some milliseconds until it has Python's lock again."""
+
 
 class CompileDriver:
     """Reads the model, runs the pipeline, generates code, writes the package, reports."""
 
-    def __init__(self, options: CompileOptions) -> None:
+    def __init__(self, options: CompileOptions, model: ModelFile | None = None) -> None:
+        """``model``: the one of the options, if it is open already."""
         self.options = options
+        self._model = model
         self.context = make_context(False)
         self.timer = Timer()
         self.statistics = PassStatistics()
@@ -70,7 +77,7 @@ class CompileDriver:
                 self.line.say("generating code")
                 if given:
                     check_plan(module)
-                package = self._generate(module, origin, pipeline_text(passes), given)
+                package = self._generate(module, origin.result(), pipeline_text(passes), given)
             self.line.say("writing the package")
             digest = self._write(package, start)
         if self.options.pass_statistics:
@@ -129,7 +136,8 @@ class CompileDriver:
         }
         return build_pipeline(named_pipeline("tile-default", given, "tile-compile"), all_passes())
 
-    def _read(self) -> tuple[ModuleOp, Origin]:
+    def _read(self) -> tuple[ModuleOp, Background[Origin]]:
+        """The module, and what it was read from."""
         options = self.options
         source = read_input(options.model)
         if isinstance(source, OnnxInput):
@@ -138,8 +146,8 @@ class CompileDriver:
             from ..lowering.onnx_importer import import_onnx
 
             with self.timer.phase("Importer"):
-                module = import_onnx(source.source, dict(options.dims))
-            content_hash = _hash(source.source) if isinstance(source.source, bytes) else _file_hash(source.source)
+                module = import_onnx(self._model or source.source, dict(options.dims))
+            name, content = source.name, source.source
         else:
             from ..dialects.tile import load_resources
 
@@ -152,8 +160,8 @@ class CompileDriver:
                 module = parse_chunk(chunk, self.context)
             if not options.verify_each:
                 verify_input(module)
-            content_hash = _hash(chunk.text.encode())
-        return module, Origin(Path(source.name if isinstance(source, OnnxInput) else options.model).name, content_hash)
+            name, content = options.model, chunk.text.encode()
+        return module, Background(lambda: Origin(Path(name).name, _hash(content)))
 
     def _instrumentations(self) -> list[PassInstrumentation]:
         """Outermost first, as in `tile-opt`."""
@@ -186,10 +194,13 @@ def _check(package: Package, given: bool) -> StreamCheck:
     return check
 
 
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _hash(content: bytes | Path) -> str:
+    """That of a file's content, or of the file."""
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).hexdigest()
+    state = hashlib.sha256()
+    piece = bytearray(_HASHED_BYTES)
+    with content.open("rb", buffering=0) as file:
+        while count := file.readinto(piece):
+            state.update(memoryview(piece)[:count])
+    return state.hexdigest()

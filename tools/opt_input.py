@@ -60,17 +60,28 @@ def read_input(name: str, split: bool = False) -> list[Chunk] | OnnxInput:
     """Reads the file ``name``, or stdin if it is `-`. A TileError if it cannot be read or is not text."""
     shown = "<stdin>" if name == "-" else name
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        if name == "-":
+            data = sys.stdin.buffer.read()
+        else:
+            with Path(name).open("rb") as file:
+                data = file.read(1)
+                if _is_onnx(name, data):  # The importer reads it, and not all at once.
+                    return OnnxInput(shown, Path(name))
+                data += file.read()
     except OSError as error:
         raise TileError(shown, f"cannot be read: {system_reason(error)}", "give a .mlir or .onnx file") from error
-    if name.endswith(".onnx") or data.startswith(_ONNX_FIRST_BYTE):
-        return OnnxInput(shown, data if name == "-" else Path(name))
+    if _is_onnx(name, data):
+        return OnnxInput(shown, data)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         what = f"is neither UTF-8 text nor an ONNX model: byte {error.start} is 0x{data[error.start]:02x}"
         raise TileError(shown, what, "give a .mlir or .onnx file") from None
     return list(_split(shown, text)) if split else [Chunk(shown, text)]
+
+
+def _is_onnx(name: str, data: bytes) -> bool:
+    return name.endswith(".onnx") or data.startswith(_ONNX_FIRST_BYTE)
 
 
 def _split(name: str, text: str) -> Iterator[Chunk]:

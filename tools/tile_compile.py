@@ -21,9 +21,12 @@ def _run(arguments: Sequence[str]) -> int:
 
     options = parse_arguments(arguments)
 
-    from .compile_driver import CompileDriver
+    from ..lowering.onnx_file import read_ahead
 
-    return CompileDriver(options).run()
+    with read_ahead(options.model) as model:  # While the compiler is imported.
+        from .compile_driver import CompileDriver
+
+        return CompileDriver(options, model).run()
 
 
 if __name__ == "__main__":

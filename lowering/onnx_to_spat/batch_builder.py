@@ -46,7 +46,7 @@ class BatchBuilder:
 
     def weight(self, array: NDArray[np.float32]) -> SSAValue:
         """Adds a constant that every lane sees."""
-        return self._weight(ArrayAttr.get(np.ascontiguousarray(array, np.float32)))
+        return self._weight(ArrayAttr.get(np.asarray(array, np.float32)))
 
     def _weight(self, value: ArrayAttr) -> SSAValue:
         constant = copy_location(self._source, ConstantOp(value))

@@ -225,15 +225,18 @@ class Product:
         return self._matrix(weights)[:, first:last]
 
     def _matrix(self, weights: Weights) -> Weights:
-        by_position = _by_position(weights)
+        by_position = weights.transpose(2, 3, 1, 0)
+        if self.windows > 1 or self.kernel.size != (1, 1):  # Else each array's part is laid out when it is written.
+            by_position = _in_runs(by_position)
         segments = self.feature.segments
-        if self.windows == 1 and self.kernel.size == (1, 1) and len(segments) == 1:
-            return by_position[0, 0, _as_slice(segments[0].channels)]
+        taken = 1 if self._has_gaps else self.kernel.size[1]
+        if self.windows == 1 and 1 in (taken, len(segments)):  # Position after position, each with all channels.
+            channels = _as_slice(np.concatenate([segment.channels for segment in segments]))
+            return by_position[:, :, channels].reshape(self.matrix_shape[0], -1)
         found = np.zeros((self.matrix_shape[0], self.windows, len(weights)), np.float32)
         row = 0
         for piece, length in zip(self.pieces, self.lengths, strict=True):
-            segment = self.feature.segments[piece.segment]
-            taken = 1 if self._has_gaps else self.kernel.size[1]
+            segment = segments[piece.segment]
             positions = by_position[piece.row, piece.column : piece.column + taken]
             kernel = positions[:, _as_slice(segment.channels)]
             columns = found[row : row + length].reshape(piece.columns, segment.width, self.windows, len(weights))
@@ -244,13 +247,9 @@ class Product:
         return found.reshape(len(found), -1)
 
 
-def _by_position(weights: Weights) -> Weights:
-    """Weights ``[outputs, channels, rows, columns]`` as ``[rows, columns, channels, outputs]``."""
-    if not weights.flags.c_contiguous:
-        return weights.transpose(2, 3, 1, 0)
-    # Outputs next to each other, so that whatever is copied of this is copied in runs.
-    outputs, *inputs = weights.shape
-    return contiguous(weights.reshape(outputs, -1).T).reshape(*inputs, outputs).transpose(1, 2, 0, 3)
+def _in_runs(by_position: Weights) -> Weights:
+    """Weights ``[rows, columns, channels, outputs]`` with outputs side by side: copied from here, they come in runs."""
+    return by_position if by_position.strides[-1] == by_position.itemsize else contiguous(by_position)
 
 
 def _as_slice(channels: Channels) -> Channels | slice:

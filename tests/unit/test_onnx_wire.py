@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from io import BytesIO
 from pathlib import Path
 
@@ -9,6 +11,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+from tilec.lowering.onnx_file import read_ahead
+from tilec.lowering.onnx_importer import import_onnx
 from tilec.lowering.onnx_model import read_model
 from tilec.lowering.onnx_wire import LEAST_BYTES, NotWireFormatError, without_raw_data
 from tilec.support.diagnostics import TileError
@@ -57,6 +61,37 @@ def test_arrays_are_those_of_protobuf(dtype: str, as_file: bool, tmp_path: Path)
         assert np.array_equal(found[one.name], expected)
         assert found[one.name].flags.aligned
         assert not found[one.name].flags.writeable or found[one.name].nbytes < LEAST_BYTES
+
+
+def test_a_model_that_is_read_ahead_is_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model(tensor("t", "float32", 5000), tensor("u", "int8", 9000)).SerializeToString())
+    with read_ahead(str(path)) as ahead:
+        assert ahead is not None
+        path.unlink()  # Only what is open counts.
+        found = str(import_onnx(ahead))
+    assert found == str(import_onnx(model(tensor("t", "float32", 5000), tensor("u", "int8", 9000)).SerializeToString()))
+
+
+@pytest.mark.parametrize("name", ["none.onnx", "folder.onnx", "pipe.onnx", "text.mlir", "-"])
+def test_what_is_no_file_of_a_model_is_not_read_ahead(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder.onnx").mkdir()
+    os.mkfifo(tmp_path / "pipe.onnx")
+    (tmp_path / "text.mlir").write_text("builtin.module {}")
+    with read_ahead(str(tmp_path / name)) as ahead:
+        assert ahead is None
+
+
+def test_a_file_that_is_closed_is_not_read_on(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model(tensor("t", "float32", 5000)).SerializeToString())
+    before = threading.active_count()
+    with read_ahead(str(path)) as ahead:
+        pass
+    assert ahead is not None
+    assert threading.active_count() == before
+    with pytest.raises(ValueError, match="closed file"):
+        ahead.content()
 
 
 def test_everything_but_large_raw_data_stays_in_the_message() -> None:

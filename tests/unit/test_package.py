@@ -30,6 +30,7 @@ from tilec.codegen.package import (
     read_package,
     write_package,
 )
+from tilec.dialects import array_data
 from tilec.support.diagnostics import TileError
 
 ORIGIN = manifest.Origin("model.onnx", "ab" * 32)
@@ -102,6 +103,15 @@ def test_the_bytes_are_always_the_same(tmp_path: Path) -> None:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     other = dataclasses.replace(example(), options={"replicas": 5})
     assert write_package(other, tmp_path / "c") not in digests
+
+
+def test_how_weights_lie_in_memory_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matrices are laid out when they are written, large ones in strips."""
+    monkeypatch.setattr(array_data, "_LARGE", 30)
+    turned = [np.asfortranarray(matrix) for matrix in example().weights.matrices]
+    assert not turned[0].flags.c_contiguous
+    other = dataclasses.replace(example(), weights=WeightTable(tuple(turned), example().weights.of_group))
+    assert write_package(other, tmp_path / "a") == write_package(example(), tmp_path / "b")
 
 
 def test_the_order_of_options_and_reports_does_not_matter(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilec.analysis.machine import EIGHT_BITS, Machine
+from tilec.dialects import array_data
 from tilec.lowering.allocation import allocate_layers
 from tilec.lowering.onnx_to_spat.context import LayerDemand, LayerMapping
 from tilec.lowering.onnx_to_spat.feature import Feature, Segment
@@ -32,7 +33,7 @@ def naive(image: np.ndarray, weights: np.ndarray, kernel: Kernel) -> np.ndarray:
     return result
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     st.integers(1, 3),
     st.integers(1, 3),
@@ -42,6 +43,7 @@ def naive(image: np.ndarray, weights: np.ndarray, kernel: Kernel) -> np.ndarray:
     st.lists(st.integers(1, 3), min_size=1, max_size=3),
     st.integers(1, 5),
     st.integers(0, 2**32 - 1),
+    st.sampled_from([2, 1 << 16]),
 )
 def test_all_products_of_a_layer_are_its_convolution(
     kernel_rows: int,
@@ -52,6 +54,7 @@ def test_all_products_of_a_layer_are_its_convolution(
     widths: list[int],
     outputs: int,
     seed: int,
+    large: int,
 ) -> None:
     random = np.random.default_rng(seed)
     kernel = Kernel((kernel_rows, kernel_columns), (1, stride), (1, dilation), 0, 0, (1, columns))
@@ -66,7 +69,9 @@ def test_all_products_of_a_layer_are_its_convolution(
     image = random.standard_normal((kernel_rows, reach, channels)).astype(np.float32)
     expected = naive(image, weights, kernel)[0]
     for product in products(feature, kernel, outputs, TINY, EIGHT_BITS):
-        matrix = product.matrix(weights, 0, product.matrix_shape[1])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(array_data, "_LARGE", large)
+            matrix = product.matrix(weights, 0, product.matrix_shape[1])
         assert sum(part.length for part in product.slices) == len(matrix)
         extra = product.padded_kernel.pad_right(reach)
         padded = np.concatenate((image, np.zeros((kernel_rows, extra, channels), np.float32)), axis=1)

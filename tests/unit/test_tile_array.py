@@ -74,6 +74,37 @@ def test_layout_and_byte_order_do_not_matter() -> None:
     assert ArrayAttr.get(array.reshape(3, 2)) != ArrayAttr.get(array)
 
 
+TURNED = (((0, 1), (0, 1)), ((1, 0), (1, 0)), ((2, 3, 1, 0), (3, 2, 0, 1)), ((3, 0, 2, 1), (1, 3, 2, 0)))
+"""Orders of axes, and what undoes them."""
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(TURNED), st.lists(st.integers(1, 40), min_size=4, max_size=4), st.sampled_from(["<f4", "i1"]))
+def test_copies_in_strips_by_one_thread_or_two_are_copies(
+    turned: tuple[tuple[int, ...], tuple[int, ...]], extents: list[int], dtype: str
+) -> None:
+    order, back = turned
+    shape = extents[: len(order)]
+    array = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
+    with pytest.MonkeyPatch.context() as patch:
+        for shared in (1, 1 << 30):
+            patch.setattr(array_data, "_LARGE", 2)
+            patch.setattr(array_data, "_SHARED", shared)
+            found = array_data.contiguous(array.transpose(order))
+            assert found.flags.c_contiguous
+            assert same_bits(np.ascontiguousarray(found.transpose(back)), array)
+
+
+def test_rows_of_a_large_transposed_matrix_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = np.arange(60, dtype=np.float32).reshape(6, 10)
+    expected = ArrayAttr.get(np.ascontiguousarray(array.T[2:7]))
+    monkeypatch.setattr(array_data, "_LARGE", 30)
+    attribute = ArrayAttr.get(array.T[2:7])
+    assert np.shares_memory(attribute.array, array)
+    assert attribute == expected
+    assert attribute.data.sample == expected.data.sample
+
+
 def test_negative_zero_is_another_array() -> None:
     assert ArrayAttr.get(np.array([0.0])) != ArrayAttr.get(np.array([-0.0]))
     assert str(ArrayAttr.get(np.array([0.0, -0.0]))) == "#tile.array<f64[2] [0.0, -0.0]>"

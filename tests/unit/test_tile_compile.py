@@ -230,3 +230,26 @@ def test_an_altered_program_is_refused(
     assert main([str(lowered), "-q", "-o", str(tmp_path / "out"), "--pass-pipeline", "", option]) == 1
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("none.onnx", None, "cannot be read: no such file or directory"),
+        ("folder.onnx", b"", "cannot be read: is a directory"),
+        ("model.onnx", b"\x08\x07\x3a\xff", "is no ONNX model, or damaged or truncated (4 bytes)"),
+        ("model.onnx", b"", "is empty"),
+    ],
+)
+def test_models_that_cannot_be_read(
+    name: str, content: bytes | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Although they are opened before the compiler is imported, the error is the importer's."""
+    path = tmp_path / name
+    if name.startswith("folder"):
+        path.mkdir()
+    elif content is not None:
+        path.write_bytes(content)
+    assert main([str(path), "-o", str(tmp_path / "out"), "--machine", "tiny4"]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

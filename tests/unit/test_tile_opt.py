@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -176,6 +177,20 @@ class TestInput:
         for path in (named, unnamed):
             path.write_bytes(b"\x08\x0a")
             assert read_input(str(path)) == OnnxInput(str(path), path)
+
+    def test_a_model_is_not_read_just_to_tell_what_it_is(self, tmp_path: Path) -> None:
+        """Its first byte tells, or its name. Behind a pipe, text that follows that byte is not lost."""
+        path = tmp_path / "large"
+        with path.open("wb") as file:
+            file.write(b"\x08")
+            file.truncate(1 << 40)  # More than any memory holds.
+        assert read_input(str(path)) == OnnxInput(str(path), path)
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_text, args=("builtin.module {}\n",))
+        writer.start()
+        assert read_input(str(pipe)) == [Chunk(str(pipe), "builtin.module {}\n")]
+        writer.join()
 
 
 class TestRegistry:
