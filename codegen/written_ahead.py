@@ -7,49 +7,25 @@ of its streams, and whoever writes the package takes what is there. The bytes do
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from weakref import WeakKeyDictionary
 
+from ..support.background import Background
 from .columns import Program
 
 Pieces = Callable[[Program], Iterable[bytes]]
 """A file's content, piece after piece."""
 
 
-class _Making:
-    """One file in the making."""
-
-    def __init__(self, made: Pieces, program: Program) -> None:
-        self._content: list[bytes] = []
-        self._error: Exception | None = None
-        # A compilation that fails does not wait for it.
-        self._thread = threading.Thread(target=self._make, args=(made, program), daemon=True)
-        self._thread.start()
-
-    def _make(self, made: Pieces, program: Program) -> None:
-        try:
-            self._content.extend(piece for piece in made(program) if piece)
-        except Exception as error:
-            self._error = error
-
-    def content(self) -> list[bytes]:
-        """All pieces, once they are made. Raises what their making has raised."""
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        return self._content
-
-
-_making: WeakKeyDictionary[Program, dict[Pieces, _Making]] = WeakKeyDictionary()
+_making: WeakKeyDictionary[Program, dict[Pieces, Background[list[bytes]]]] = WeakKeyDictionary()
 
 
 def make_ahead(program: Program, made: Pieces) -> None:
     """Begins to make a file of the program."""
-    _making.setdefault(program, {})[made] = _Making(made, program)
+    _making.setdefault(program, {})[made] = Background(lambda: [piece for piece in made(program) if piece])
 
 
 def pieces_of(program: Program, made: Pieces) -> Iterable[bytes]:
     """The file's content: what was made ahead, which is given away, or else made now."""
     ahead = _making.get(program, {}).pop(made, None)
-    return made(program) if ahead is None else ahead.content()
+    return made(program) if ahead is None else ahead.result()
