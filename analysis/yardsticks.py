@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from heapq import heapify, heapreplace
+from typing import cast
 
 from .contract import MappingFunction
 from .proxies import Counts, Proxies, counts
@@ -135,12 +136,17 @@ def dumb_order(part: int) -> MappingFunction:
 
 
 def busy_in_turn(before: Proxies, after: Proxies) -> int | None:
-    """What the busiest of cores in turn does, and half as much more; twice as much if the schedule takes three quarters
-    of the dumb one's time or less, since then replicas share a core that has the time for them."""
-    dumb = after.dumb_busy_cycles
-    if dumb is None or after.scheduled_cycles is None or after.dumb_cycles is None:
+    """What the busiest of cores in turn does, and half as much more; or as much more as the schedule proves harmless.
+
+    A core delays the end by no more than what it has more to do. If all ended within the dumb schedule, and the time in
+    which the inputs come, even if it waited for that on top of what is planned, then nothing is lost: so where cores
+    mostly send and receive, or hold replicas that work at different times.
+    """
+    values = after.dumb_busy_cycles, after.scheduled_cycles, after.dumb_cycles, after.input_load_cycles
+    if None in values:
         return None
-    return 2 * dumb if 4 * after.scheduled_cycles <= 3 * after.dumb_cycles else dumb + dumb // 2
+    dumb, planned, dumb_end, inputs = cast("tuple[int, int, int, int]", values)
+    return dumb + max(dumb // 2, dumb_end + inputs - planned)
 
 
 def nearer_than_at_random(before: Proxies, after: Proxies) -> int | None:

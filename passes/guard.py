@@ -28,13 +28,21 @@ MOST_CHANGES = 4
 MOST_NODES = 3
 
 
+REMEDY = (
+    "this is a fault of the pass, not of the model: --guard=report goes on all the same, --guard-report FILE.json writes "
+    "what its authors need to know, who mend it or its contract"
+)
+"""For those who use a pass, and for those who write one."""
+
+
 class GuardError(TileError):
     """A pass breaks its contract."""
 
-    def __init__(self, name: str, harm: Sequence[Change], what: str) -> None:
+    def __init__(self, name: str, harm: Sequence[Change], what: str, index: int | None = None) -> None:
         self.harm = tuple(harm)
-        remedy = "mend the pass or its contract; --guard=report goes on all the same"
-        super().__init__(f"guard: pass '{name}'", what, remedy)
+        self.index = index
+        """The pass's position in the pipeline; None for what is no pass of one."""
+        super().__init__(f"guard: pass '{name}'", what, REMEDY)
 
 
 @dataclass(frozen=True)
@@ -156,7 +164,7 @@ class Guard(PassInstrumentation):
         self.examined.append(found)
         if not found.fault:
             return
-        error = GuardError(run.name, found.harm, found.fault)
+        error = GuardError(run.name, found.harm, found.fault, run.index)
         if mode is Mode.ERROR:
             raise error
         if mode is Mode.ROLLBACK:
@@ -205,6 +213,15 @@ class Guard(PassInstrumentation):
         if self._override is not None and self._override[1] > 0:
             mode, left = self._override
             self._override = (mode, left - 1) if left > 1 else None
+
+    def explained(self, error: TileError) -> TileError:
+        """``error``; or why a pass is missing that it asks for, if it is one of those that were undone."""
+        undone = [found for found in self.examined if found.fault and found.mode is Mode.ROLLBACK]
+        if not undone or not error.remedy.startswith("run "):
+            return error
+        missing = next((found for found in undone if found.name in error.remedy), undone[-1])
+        what = f"it was undone, and what comes after it needs it ({error.where}: {error.what}): {missing.fault}"
+        return TileError(f"guard: pass '{missing.name}'", what, REMEDY)
 
     def report(self) -> str:
         """Everything that was examined, as JSON text, with the compiler's own time and memory."""

@@ -59,7 +59,8 @@ class SpatSchedulePeftPass(ModulePass):
             ),
             "busy_cycles_max": changes_meaning(
                 busy_in_turn,
-                "no core has much more to do than the busiest of cores in turn, unless that makes all end sooner",
+                "no core has much more to do than the busiest of cores in turn, unless all ends soon enough even if it "
+                "waits for that",
             ),
             "span_cycles": changes_meaning(
                 dumb_order(8),

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..support.diagnostics import TileError
 from ..support.files import atomic_file
 
 if TYPE_CHECKING:
@@ -24,9 +25,17 @@ def make_guard(mode: str, report: Path | None) -> Guard | None:
 
 @contextmanager
 def guard_report(guard: Guard | None, path: Path | None) -> Generator[None]:
-    """Writes the report of what the guard found within the context, also when it rejected a pass."""
+    """Writes the report of what the guard found within the context, also when it rejected a pass.
+
+    An error that asks for a pass that the guard has undone says so.
+    """
     try:
         yield
+    except TileError as error:
+        explained = error if guard is None else guard.explained(error)
+        if explained is error:
+            raise
+        raise explained from error
     finally:
         if guard is not None and path is not None:
             with atomic_file(path) as temporary:
