@@ -50,6 +50,9 @@ groups of one array fill it."""
 SPARE = 0.04
 """Of the arrays, what is to be left for replicas; else more of the chip is used."""
 
+WORTH = 0.02
+"""Of the sum that replicas are to make small, what has to be gained for replicas of other layers to be taken back."""
+
 MOST_OF_CORE = (1.0, 0.5, 0.25, 0.125)
 
 PRICES = (0.0, *(float(1 << power) for power in range(24)))
@@ -198,7 +201,7 @@ def _allocate_all(
     enough = ENOUGH * _work(layers, options) / cores if samples > 1 else 0.0
     choices = _replicate(layers, options, cores, budget, enough)
     if fits(layers, choices, cores, arrays_per_core):
-        return choices
+        return _on_free_cores(layers, choices, cores, enough)
     return _replicate_while_fits(layers, options, cores, arrays_per_core, budget, enough)
 
 
@@ -287,20 +290,63 @@ def _replicate(layers: Sequence[Layer], options: Sequence[int], cores: int, budg
     """Deals the rest of the budget, to layers whose busiest core does more than ``enough`` cycles."""
     choices = [Choice(1, option) for option in options]
     left = budget - _arrays(layers, options)
+    left = _deal(layers, choices, cores, left, enough)
+    return _exchanged(layers, choices, cores, left, enough)
+
+
+def _on_free_cores(layers: Sequence[Layer], choices: list[Choice], cores: int, enough: float) -> list[Choice]:
+    """With more replicas, beyond any budget, as long as there is a core for each part: then nothing is to be packed."""
+    left = cores - sum(
+        layer.options[choice.option].parts * choice.replicas for layer, choice in zip(layers, choices, strict=True)
+    )
+    _deal(layers, choices, cores, left, enough, whole_cores=True)
+    return choices
+
+
+def _deal(
+    layers: Sequence[Layer], choices: list[Choice], cores: int, left: int, enough: float, whole_cores: bool = False
+) -> int:
+    """Gives ``left`` arrays to replicas, or cores, each to one of their parts; how many are left then."""
     while True:
-        best, best_gain = -1, 0.0
+        best, best_gain, price = None, 0.0, 0
         for index, (layer, choice) in enumerate(zip(layers, choices, strict=True)):
-            more = _next(layer, choice, cores)
-            added = (more.replicas - choice.replicas) * layer.options[choice.option].arrays
-            if more != choice and _busiest(layer, choice) > enough and added <= left:
-                gain = (_busiest(layer, choice) ** SHARPNESS - _busiest(layer, more) ** SHARPNESS) / added
-                if gain > best_gain:
-                    best, best_gain = index, gain
-        if best < 0:
+            option, more = layer.options[choice.option], _next(layer, choice, cores)
+            added = more.replicas - choice.replicas
+            size = added * (option.parts if whole_cores else option.arrays)
+            if added and size <= left and _busiest(layer, choice) > enough:
+                gain = _busiest(layer, choice) ** SHARPNESS - _busiest(layer, more) ** SHARPNESS
+                if gain / (added * option.arrays) > best_gain:
+                    best, best_gain, price = index, gain / (added * option.arrays), size
+        if best is None:
+            return left
+        choices[best] = _next(layers[best], choices[best], cores)
+        left -= price
+
+
+def _exchanged(layers: Sequence[Layer], choices: list[Choice], cores: int, left: int, enough: float) -> list[Choice]:
+    """With replicas of others taken back for those of the layer that works longest, if that gains much in all: dealt
+    one by one, the last arrays go to small replicas, until they do not suffice for a large one any more."""
+    busiest = max(range(len(layers)), key=lambda index: _busiest(layers[index], choices[index]), default=None)
+    if busiest is None or _busiest(layers[busiest], choices[busiest]) <= enough:
+        return choices
+    found = list(choices)
+    found[busiest] = _next(layers[busiest], choices[busiest], cores)
+    left -= (found[busiest].replicas - choices[busiest].replicas) * layers[busiest].options[
+        found[busiest].option
+    ].arrays
+    while left < 0:
+        steps = [
+            (_loss(layers[index], choice, fewer), index, fewer)
+            for index, choice in enumerate(found)
+            if index != busiest and (fewer := _previous(layers[index], choice)) != choice
+        ]
+        if not steps:
             return choices
-        layer, choice = layers[best], choices[best]
-        choices[best] = _next(layer, choice, cores)
-        left -= (choices[best].replicas - choice.replicas) * layer.options[choice.option].arrays
+        _, index, fewer = min(steps)
+        left += (found[index].replicas - fewer.replicas) * layers[index].options[fewer.option].arrays
+        found[index] = fewer
+    _deal(layers, found, cores, left, enough)
+    return found if _cost(layers, found) < (1 - WORTH) * _cost(layers, choices) else choices
 
 
 def _replicate_while_fits(
@@ -324,6 +370,25 @@ def _next(layer: Layer, choice: Choice, cores: int) -> Choice:
     rows = -(-layer.rows // choice.replicas)
     replicas = -(-layer.rows // (rows - 1)) if rows > 1 else choice.replicas
     return choice._replace(replicas=replicas) if replicas * layer.options[choice.option].parts <= cores else choice
+
+
+def _previous(layer: Layer, choice: Choice) -> Choice:
+    """With one replica less, or as many less as do as well; as it is if there is but one."""
+    if choice.replicas == 1:
+        return choice
+    rows = -(-layer.rows // (choice.replicas - 1))
+    return choice._replace(replicas=-(-layer.rows // rows))
+
+
+def _loss(layer: Layer, choice: Choice, fewer: Choice) -> float:
+    """For each array that is taken back."""
+    arrays = (choice.replicas - fewer.replicas) * layer.options[choice.option].arrays
+    return (_busiest(layer, fewer) ** SHARPNESS - _busiest(layer, choice) ** SHARPNESS) / max(1, arrays)
+
+
+def _cost(layers: Sequence[Layer], choices: Sequence[Choice]) -> float:
+    """What replicas are to make small."""
+    return sum(_busiest(layer, choice) ** SHARPNESS for layer, choice in zip(layers, choices, strict=True))
 
 
 def _busiest(layer: Layer, choice: Choice) -> float:

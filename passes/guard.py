@@ -29,8 +29,8 @@ MOST_NODES = 3
 
 
 REMEDY = (
-    "this is a fault of the pass, not of the model: --guard=report goes on all the same, --guard-report FILE.json writes "
-    "what its authors need to know, who mend it or its contract"
+    "this is a fault of the pass, not of the model: --guard=report goes on all the same, --guard-report FILE.json "
+    "writes what its authors need to know, who mend it or its contract"
 )
 """For those who use a pass, and for those who write one."""
 
@@ -62,6 +62,11 @@ class Examined:
     @property
     def harm(self) -> list[Change]:
         return [change for change in self.changes if change.verdict.is_harm]
+
+    @property
+    def lowers(self) -> bool:
+        """Whether the pass went to another level."""
+        return any(change.field == "level" and change.before != change.after for change in self.changes)
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -214,14 +219,21 @@ class Guard(PassInstrumentation):
             mode, left = self._override
             self._override = (mode, left - 1) if left > 1 else None
 
-    def explained(self, error: TileError) -> TileError:
-        """``error``; or why a pass is missing that it asks for, if it is one of those that were undone."""
+    def explained(self, error: Exception) -> TileError | None:
+        """The reason for an error later in the pipeline, if it is that a pass has been undone which the rest needs:
+        one that lowers, or one that the error asks for."""
         undone = [found for found in self.examined if found.fault and found.mode is Mode.ROLLBACK]
-        if not undone or not error.remedy.startswith("run "):
-            return error
-        missing = next((found for found in undone if found.name in error.remedy), undone[-1])
-        what = f"it was undone, and what comes after it needs it ({error.where}: {error.what}): {missing.fault}"
-        return TileError(f"guard: pass '{missing.name}'", what, REMEDY)
+        missing = [found for found in undone if found.lowers]
+        what, remedy = str(error), ""
+        if isinstance(error, TileError):
+            what, remedy = f"{error.where}: {error.what}", error.remedy
+        if remedy.startswith("run "):
+            missing += [found for found in undone if found.name in remedy] or undone[-1:]
+        if not missing:
+            return None
+        first = missing[0]
+        what = f"it was undone, and what comes after it needs it ({what}): {first.fault}"
+        return TileError(f"guard: pass '{first.name}'", what, REMEDY)
 
     def report(self) -> str:
         """Everything that was examined, as JSON text, with the compiler's own time and memory."""

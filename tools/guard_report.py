@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..support.diagnostics import TileError
 from ..support.files import atomic_file
 
 if TYPE_CHECKING:
@@ -27,15 +26,15 @@ def make_guard(mode: str, report: Path | None) -> Guard | None:
 def guard_report(guard: Guard | None, path: Path | None) -> Generator[None]:
     """Writes the report of what the guard found within the context, also when it rejected a pass.
 
-    An error that asks for a pass that the guard has undone says so.
+    Where an error comes of a pass that the guard has undone, it says so.
     """
     try:
         yield
-    except TileError as error:
-        explained = error if guard is None else guard.explained(error)
-        if explained is error:
+    except Exception as error:
+        reason = None if guard is None else guard.explained(error)
+        if reason is None:
             raise
-        raise explained from error
+        raise reason from error
     finally:
         if guard is not None and path is not None:
             with atomic_file(path) as temporary:
