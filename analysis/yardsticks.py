@@ -57,13 +57,6 @@ def with_room(name: str, part: int = ROOM) -> MappingFunction:
     return mapped
 
 
-def crowded_memory(before: Proxies, after: Proxies) -> object:
-    """What lives at the same time on the fullest core, as much again, and a quarter of it: tiles of batches that
-    interrupt each other have places of their own all the time."""
-    yardstick = after.live_bytes_max
-    return None if yardstick is None else yardstick * 9 // 4
-
-
 def part_of(name: str, part: int) -> MappingFunction:
     """One part in ``part`` of the field ``name`` of the record after."""
 
