@@ -10,12 +10,7 @@ which each layer can minimise by itself: more parts of a replica make its rows c
 to handle and sums to be added. If the arrays do not suffice, a layer also pays for the arrays that it takes, the lowest
 price at which one replica of each fits.
 
-The arrays that are left go to replicas, so that no layer holds up the others: the next one always to the layer where
-it lowers
-
-    sum over layers of  (cycles of its busiest core) ^ SHARPNESS
-
-most per array.
+The arrays that are left go to replicas, so that no layer holds up the others (:mod:`.replicas`).
 
 Of several samples in flight, what counts is the time from one to the next: at least the work of all layers divided by
 the cores, and at least that of the busiest core. Work weighs as often as there are samples, since a layer's rows are
@@ -27,18 +22,21 @@ only take memory and messages.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 
 from .core_packing import LARGE
+from .replicas import Choice, Layer, Terms, arrays_of, busiest_cycles, deal_replicas, fits
 
 BUSY = 0.3
 """The share of the chip's time that a sample makes use of, measured on schedules of convolutional networks."""
 
 SHARPNESS = 1.5
 """Between 1, as if layers ran one after the other, and infinity, as if all ran at the same time."""
+
+SHARPER = 5.0
+"""The same where each part has a core of its own, which nobody else makes use of while the layer is idle."""
 
 ENOUGH = 0.5
 """The share of the work of a core that one replica may be, of several samples in flight, as measured."""
@@ -50,50 +48,10 @@ groups of one array fill it."""
 SPARE = 0.04
 """Of the arrays, what is to be left for replicas; else more of the chip is used."""
 
-WORTH = 0.02
-"""Of the sum that replicas are to make small, what has to be gained for replicas of other layers to be taken back."""
-
 MOST_OF_CORE = (1.0, 0.5, 0.25, 0.125)
 
 PRICES = (0.0, *(float(1 << power) for power in range(24)))
 """Cycles that an array may cost, ascending."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """One way to lay a replica of a layer on cores."""
-
-    parts: int
-    """Cores that a replica takes."""
-    part_arrays: int
-    """Arrays of the largest part."""
-    row_cycles: int
-    """That one row keeps the busiest of these cores busy, with its messages."""
-    work_cycles: int
-    """Of one row on all cores."""
-    latency_cycles: int
-    """From the input of a row until it is where the next layer reads it."""
-
-    @property
-    def arrays(self) -> int:
-        return self.parts * self.part_arrays
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A layer with weights."""
-
-    name: str
-    rows: int
-    """Rows that replicas can share."""
-    options: tuple[Option, ...]
-
-
-class Choice(NamedTuple):
-    """What one layer gets."""
-
-    replicas: int
-    option: int
 
 
 class InfeasibleError(Exception):
@@ -165,7 +123,7 @@ def _renamed(choice: Choice, mine: Layer, layer: Layer) -> Choice:
 def _most_crowded(layers: Sequence[Layer], choices: Sequence[Choice], cores: int, arrays_per_core: int) -> float:
     """Cycles of the busiest core if each part goes where there is least to do, as far as there is room."""
     parts = [
-        (layer.options[choice.option].part_arrays, _busiest(layer, choice))
+        (layer.options[choice.option].part_arrays, busiest_cycles(layer, choice))
         for layer, choice in zip(layers, choices, strict=True)
         for _ in range(choice.replicas * layer.options[choice.option].parts)
     ]
@@ -191,7 +149,7 @@ def _allocate_all(
         options = _options(layers, cores, arrays_per_core, budget, weight / samples)
         if options is not None:
             found = budget, options
-            if budget - _arrays(layers, options) >= SPARE * cores * arrays_per_core:
+            if budget - arrays_of(layers, options) >= SPARE * cores * arrays_per_core:
                 break
     if found is None:
         return None
@@ -199,37 +157,17 @@ def _allocate_all(
     if all(layer.options[option].part_arrays == 1 for layer, option in zip(layers, options, strict=True)):
         budget = cores * arrays_per_core
     enough = ENOUGH * _work(layers, options) / cores if samples > 1 else 0.0
-    choices = _replicate(layers, options, cores, budget, enough)
-    if fits(layers, choices, cores, arrays_per_core):
-        return _on_free_cores(layers, choices, cores, enough)
-    return _replicate_while_fits(layers, options, cores, arrays_per_core, budget, enough)
+    choices = deal_replicas(layers, options, budget, Terms(cores, arrays_per_core, enough, SHARPNESS))
+    if sum(layer.options[one.option].parts * one.replicas for layer, one in zip(layers, choices, strict=True)) > cores:
+        return choices
+    return deal_replicas(layers, options, budget, Terms(cores, arrays_per_core, enough, SHARPER))
 
 
 def _interval(layers: Sequence[Layer], choices: Sequence[Choice], cores: int) -> float:
     """Cycles that all samples take at least: of the busiest core, and of all cores if they are all busy."""
-    return max(max(map(_busiest, layers, choices), default=0.0), _work(layers, [one.option for one in choices]) / cores)
-
-
-def fits(layers: Sequence[Layer], choices: Sequence[Choice], cores: int, arrays_per_core: int) -> bool:
-    """Whether all parts are packed into cores, the largest first, each into the fullest core that has room for it."""
-    sizes: dict[int, int] = {}
-    for layer, choice in zip(layers, choices, strict=True):
-        option = layer.options[choice.option]
-        sizes[option.part_arrays] = sizes.get(option.part_arrays, 0) + choice.replicas * option.parts
-    free = [cores if room == arrays_per_core else 0 for room in range(arrays_per_core + 1)]
-    for size in sorted(sizes, reverse=True):
-        left = sizes[size]
-        for room in range(size, arrays_per_core + 1):
-            taken = min(free[room] * (room // size), left)
-            whole, rest = divmod(taken, room // size)
-            free[room] -= whole + (rest > 0)
-            free[room - room // size * size] += whole
-            if rest:
-                free[room - rest * size] += 1
-            left -= taken
-        if left:
-            return False
-    return True
+    return max(
+        max(map(busiest_cycles, layers, choices), default=0.0), _work(layers, [one.option for one in choices]) / cores
+    )
 
 
 def validate_choices(layers: Sequence[Layer], choices: Sequence[Choice], cores: int, arrays_per_core: int) -> list[str]:
@@ -276,121 +214,6 @@ def _cheapest(layer: Layer, usable: Sequence[int], cores: int, price: float, wei
     return min(usable, key=cost)
 
 
-def _arrays(layers: Sequence[Layer], options: Sequence[int]) -> int:
-    """Arrays of one replica of each layer."""
-    return sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True))
-
-
 def _work(layers: Sequence[Layer], options: Sequence[int]) -> int:
     """Cycles of all layers on all cores."""
     return sum(layer.rows * layer.options[option].work_cycles for layer, option in zip(layers, options, strict=True))
-
-
-def _replicate(layers: Sequence[Layer], options: Sequence[int], cores: int, budget: int, enough: float) -> list[Choice]:
-    """Deals the rest of the budget, to layers whose busiest core does more than ``enough`` cycles."""
-    choices = [Choice(1, option) for option in options]
-    left = budget - _arrays(layers, options)
-    left = _deal(layers, choices, cores, left, enough)
-    return _exchanged(layers, choices, cores, left, enough)
-
-
-def _on_free_cores(layers: Sequence[Layer], choices: list[Choice], cores: int, enough: float) -> list[Choice]:
-    """With more replicas, beyond any budget, as long as there is a core for each part: then nothing is to be packed."""
-    left = cores - sum(
-        layer.options[choice.option].parts * choice.replicas for layer, choice in zip(layers, choices, strict=True)
-    )
-    _deal(layers, choices, cores, left, enough, whole_cores=True)
-    return choices
-
-
-def _deal(
-    layers: Sequence[Layer], choices: list[Choice], cores: int, left: int, enough: float, whole_cores: bool = False
-) -> int:
-    """Gives ``left`` arrays to replicas, or cores, each to one of their parts; how many are left then."""
-    while True:
-        best, best_gain, price = None, 0.0, 0
-        for index, (layer, choice) in enumerate(zip(layers, choices, strict=True)):
-            option, more = layer.options[choice.option], _next(layer, choice, cores)
-            added = more.replicas - choice.replicas
-            size = added * (option.parts if whole_cores else option.arrays)
-            if added and size <= left and _busiest(layer, choice) > enough:
-                gain = _busiest(layer, choice) ** SHARPNESS - _busiest(layer, more) ** SHARPNESS
-                if gain / (added * option.arrays) > best_gain:
-                    best, best_gain, price = index, gain / (added * option.arrays), size
-        if best is None:
-            return left
-        choices[best] = _next(layers[best], choices[best], cores)
-        left -= price
-
-
-def _exchanged(layers: Sequence[Layer], choices: list[Choice], cores: int, left: int, enough: float) -> list[Choice]:
-    """With replicas of others taken back for those of the layer that works longest, if that gains much in all: dealt
-    one by one, the last arrays go to small replicas, until they do not suffice for a large one any more."""
-    busiest = max(range(len(layers)), key=lambda index: _busiest(layers[index], choices[index]), default=None)
-    if busiest is None or _busiest(layers[busiest], choices[busiest]) <= enough:
-        return choices
-    found = list(choices)
-    found[busiest] = _next(layers[busiest], choices[busiest], cores)
-    left -= (found[busiest].replicas - choices[busiest].replicas) * layers[busiest].options[
-        found[busiest].option
-    ].arrays
-    while left < 0:
-        steps = [
-            (_loss(layers[index], choice, fewer), index, fewer)
-            for index, choice in enumerate(found)
-            if index != busiest and (fewer := _previous(layers[index], choice)) != choice
-        ]
-        if not steps:
-            return choices
-        _, index, fewer = min(steps)
-        left += (found[index].replicas - fewer.replicas) * layers[index].options[fewer.option].arrays
-        found[index] = fewer
-    _deal(layers, found, cores, left, enough)
-    return found if _cost(layers, found) < (1 - WORTH) * _cost(layers, choices) else choices
-
-
-def _replicate_while_fits(
-    layers: Sequence[Layer], options: Sequence[int], cores: int, arrays_per_core: int, budget: int, enough: float
-) -> list[Choice]:
-    """Deals as much of the budget as can still be packed, by bisection; at worst one replica of each layer."""
-    low = _arrays(layers, options)
-    found = [Choice(1, option) for option in options]
-    while budget - low > cores:
-        middle = (low + budget) // 2
-        choices = _replicate(layers, options, cores, middle, enough)
-        if fits(layers, choices, cores, arrays_per_core):
-            found, low = choices, middle
-        else:
-            budget = middle
-    return found
-
-
-def _next(layer: Layer, choice: Choice, cores: int) -> Choice:
-    """With as many more replicas as it takes to leave the busiest with one row less; as it is if there are no more."""
-    rows = -(-layer.rows // choice.replicas)
-    replicas = -(-layer.rows // (rows - 1)) if rows > 1 else choice.replicas
-    return choice._replace(replicas=replicas) if replicas * layer.options[choice.option].parts <= cores else choice
-
-
-def _previous(layer: Layer, choice: Choice) -> Choice:
-    """With one replica less, or as many less as do as well; as it is if there is but one."""
-    if choice.replicas == 1:
-        return choice
-    rows = -(-layer.rows // (choice.replicas - 1))
-    return choice._replace(replicas=-(-layer.rows // rows))
-
-
-def _loss(layer: Layer, choice: Choice, fewer: Choice) -> float:
-    """For each array that is taken back."""
-    arrays = (choice.replicas - fewer.replicas) * layer.options[choice.option].arrays
-    return (_busiest(layer, fewer) ** SHARPNESS - _busiest(layer, choice) ** SHARPNESS) / max(1, arrays)
-
-
-def _cost(layers: Sequence[Layer], choices: Sequence[Choice]) -> float:
-    """What replicas are to make small."""
-    return sum(_busiest(layer, choice) ** SHARPNESS for layer, choice in zip(layers, choices, strict=True))
-
-
-def _busiest(layer: Layer, choice: Choice) -> float:
-    """Cycles that a sample keeps the layer's busiest core busy."""
-    return float(-(-layer.rows // choice.replicas) * layer.options[choice.option].row_cycles)

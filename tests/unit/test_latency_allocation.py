@@ -14,14 +14,11 @@ from tilec.analysis.latency_allocation import (
     BUSY,
     FILL,
     SHARPNESS,
-    Choice,
     InfeasibleError,
-    Layer,
-    Option,
     allocate_for_latency,
-    fits,
     validate_choices,
 )
+from tilec.analysis.replicas import Choice, Layer, Option, fits
 
 
 def option(parts: int = 1, part_arrays: int = 1, row: int = 100, work: int | None = None, latency: int = 100) -> Option:
