@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from heapq import heapify, heapreplace
-from typing import cast
 
 from .contract import MappingFunction
 from .proxies import Counts, Proxies, counts
@@ -114,16 +113,23 @@ def dumb_schedule(name: str, part: int) -> Callable[[Proxies, Proxies], int | No
     return mapped
 
 
-def dumb_order(part: int) -> MappingFunction:
-    """The same of a dumb order on the same cores, without transfers; anything if the schedule with transfers is no
-    longer than the dumb one, since then its order is that in which rows come."""
-    limit = dumb_schedule("dumb_span_cycles", part)
+def _spare_cycles(after: Proxies) -> int | None:
+    """How much sooner all ends, with transfers, than the dumb schedule and the time in which the inputs come. What may
+    delay the end by no more than that does no harm, even on top of the schedule as it is planned."""
+    dumb, planned, inputs = after.dumb_cycles, after.scheduled_cycles, after.input_load_cycles
+    return None if dumb is None or planned is None or inputs is None else dumb + inputs - planned
 
-    def mapped(before: Proxies, after: Proxies) -> object:
-        most, planned, dumb = limit(before, after), after.scheduled_cycles, after.dumb_cycles
-        if most is None or planned is None or dumb is None or after.span_cycles is None:
-            return most
-        return max(most, after.span_cycles) if planned <= dumb else most
+
+def dumb_order(part: int) -> MappingFunction:
+    """What a dumb order on the same cores takes without transfers, one part in ``part`` more, and the time in which the
+    inputs come; or as much more as the schedule with transfers proves harmless, since its order is that in which rows
+    come."""
+
+    def mapped(before: Proxies, after: Proxies) -> int | None:
+        dumb, spare = after.dumb_span_cycles, _spare_cycles(after)
+        if dumb is None or spare is None or after.input_load_cycles is None:
+            return None
+        return dumb + max(dumb // part + after.input_load_cycles, spare)
 
     return mapped
 
@@ -131,15 +137,11 @@ def dumb_order(part: int) -> MappingFunction:
 def busy_in_turn(before: Proxies, after: Proxies) -> int | None:
     """What the busiest of cores in turn does, and half as much more; or as much more as the schedule proves harmless.
 
-    A core delays the end by no more than what it has more to do. If all ended within the dumb schedule, and the time in
-    which the inputs come, even if it waited for that on top of what is planned, then nothing is lost: so where cores
-    mostly send and receive, or hold replicas that work at different times.
+    A core delays the end by no more than what it has more to do. It is much where cores mostly send and receive, or
+    hold replicas that work at different times.
     """
-    values = after.dumb_busy_cycles, after.scheduled_cycles, after.dumb_cycles, after.input_load_cycles
-    if None in values:
-        return None
-    dumb, planned, dumb_end, inputs = cast("tuple[int, int, int, int]", values)
-    return dumb + max(dumb // 2, dumb_end + inputs - planned)
+    dumb, spare = after.dumb_busy_cycles, _spare_cycles(after)
+    return None if dumb is None or spare is None else dumb + max(dumb // 2, spare)
 
 
 def nearer_than_at_random(before: Proxies, after: Proxies) -> int | None:

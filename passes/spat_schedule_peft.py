@@ -64,7 +64,8 @@ class SpatSchedulePeftPass(ModulePass):
             ),
             "span_cycles": changes_meaning(
                 dumb_order(8),
-                "the same cores, waiting for rows only, end within this, unless transfers are what the schedule is for",
+                "the same cores, waiting for rows only, end within this, unless all ends soon enough even if it took "
+                "that much longer",
             ),
             "unready_reads": changes_meaning(constant(0), "what a lane reads has been computed, and has come"),
             "width_of_node": changes_meaning(replicas_on_cores, "a replica is on a core"),

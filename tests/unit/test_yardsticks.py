@@ -19,6 +19,7 @@ from tilec.analysis.window import OUTSIDE
 from tilec.analysis.yardsticks import (
     busy_in_turn,
     deal_cores,
+    dumb_order,
     dumb_schedule,
     nearer_than_at_random,
     needed_copies,
@@ -381,7 +382,6 @@ def test_replicas_on_cores() -> None:
 def test_schedules() -> None:
     chip = replace(CHIP, dumb_cycles=160, dumb_span_cycles=80, input_load_cycles=5)
     assert dumb_schedule("dumb_cycles", 8)(GRAPH, chip) == 160 + 20 + 20 + 5
-    assert dumb_schedule("dumb_span_cycles", 8)(GRAPH, chip) == 80 + 10 + 10 + 5
     for missing in ("dumb_cycles", "input_load_cycles", "cores"):
         assert dumb_schedule("dumb_cycles", 8)(GRAPH, replace(chip, **{missing: None})) is None
 
@@ -395,6 +395,17 @@ def test_the_busiest_core() -> None:
     assert busy_in_turn(GRAPH, replace(chip, input_load_cycles=80)) == 180
     for missing in ("dumb_busy_cycles", "dumb_cycles", "scheduled_cycles", "input_load_cycles"):
         assert busy_in_turn(GRAPH, replace(chip, **{missing: None})) is None
+
+
+def test_the_order() -> None:
+    """It may take an eighth longer; or as much as leaves the end where the dumb schedule has it."""
+    chip = replace(CHIP, dumb_span_cycles=800, dumb_cycles=1000, scheduled_cycles=1000, input_load_cycles=5)
+    limit = dumb_order(8)
+    assert limit(GRAPH, chip) == 800 + 100 + 5
+    assert limit(GRAPH, replace(chip, scheduled_cycles=2000)) == 905
+    assert limit(GRAPH, replace(chip, scheduled_cycles=700)) == 800 + 300 + 5
+    for missing in ("dumb_span_cycles", "dumb_cycles", "scheduled_cycles", "input_load_cycles"):
+        assert limit(GRAPH, replace(chip, **{missing: None})) is None
 
 
 def test_places_on_the_mesh() -> None:
