@@ -112,8 +112,8 @@ def live_bytes_max(program: BatchProgram, target: Target) -> int:
     """The most bytes that live at the same time on a core.
 
     What lives is what has one place: the rows of a tensor, as many as there are at once, from the first one's arrival
-    to the last one's end; the tiles of a batch, from its first lane to its last; constants from their first use to the
-    last; and a row of zeros. Batches share a place for tiles unless lanes of some interrupt those of others.
+    to the last one's end; the tiles of all batches, of which only those have a place of their own whose lanes interrupt
+    others or are interrupted; constants from their first use to the last; and a row of zeros.
     """
     batches = program.batches
     core, first, last = (
@@ -131,28 +131,26 @@ def live_bytes_max(program: BatchProgram, target: Target) -> int:
 
 
 def _places_of_tiles(core: Ints, first: Ints, last: Ints, owner: Ints, size: Ints) -> Ints:
-    """Lines of core, first and last step and size: of each lane what it needs of the place that its core's batches
-    share, and of each batch of which lanes interrupt others, or are interrupted, its own place, from its first lane on.
+    """Lines of core, first and last step and size of places for tiles, from the first lane there to the last one: one
+    for each batch of which lanes interrupt others, or are interrupted, and one on each core for all the rest.
 
     The columns are of lanes: ``owner`` is the batch, of which ``size`` [batches] is that of its tiles.
     """
     order = np.lexsort((first, core))
     behind = int(last.max(initial=0)) + 1
     ended = np.maximum.accumulate(core[order] * behind + last[order])
-    begins = core[order] * behind + first[order]
     meets = np.zeros(len(order) + 1, np.bool_)
-    meets[1:-1] = begins[1:] <= ended[:-1]
+    meets[1:-1] = (core[order] * behind + first[order])[1:] <= ended[:-1]
     apart = np.zeros(len(order), np.bool_)
     apart[order] = meets[:-1] | meets[1:]
-    place = core * len(size) + owner
-    alone = np.isin(place, place[apart])
-    places, index = np.unique(place[alone], return_inverse=True)
-    since, until = np.full(len(places), _NEVER), np.full(len(places), _START)
-    np.minimum.at(since, index, first[alone])
-    np.maximum.at(until, index, last[alone])
-    at, batch = np.divmod(places, len(size))
-    shared = np.stack((core, first, last, size[owner]), axis=1)[~alone]
-    return np.concatenate((shared, np.stack((at, since, until, size[batch]), axis=1)))
+    place = core * (len(size) + 1) + owner
+    place = np.where(np.isin(place, place[apart]), place, core * (len(size) + 1) + len(size))
+    places, index = np.unique(place, return_inverse=True)
+    since, until, largest = np.full(len(places), _NEVER), np.full(len(places), _START), np.zeros(len(places), np.int64)
+    np.minimum.at(since, index, first)
+    np.maximum.at(until, index, last)
+    np.maximum.at(largest, index, size[owner])
+    return np.stack((places // (len(size) + 1), since, until, largest), axis=1)
 
 
 def _rings(lines: Ints, tensor: Ints) -> Ints:

@@ -120,6 +120,11 @@ def wide_parts(g: Graph) -> str:
     return g.add("Add", left, g.conv("x", 600, 600, 1))
 
 
+def one_channel(g: Graph) -> str:
+    """An array does all 96 columns of a row at once."""
+    return g.add("Conv", "x", g.weight(1, 1, 1, 1))
+
+
 TINY = Path(__file__).parents[2] / "analysis" / "machines" / "tiny4.json"
 
 NETWORKS: dict[str, tuple[Build, tuple[int, ...], str, str]] = {
@@ -133,6 +138,7 @@ NETWORKS: dict[str, tuple[Build, tuple[int, ...], str, str]] = {
     "parts of a layer": (parts_of_a_layer, (1, 8, 33, 33), "reference144", ""),
     "picked columns": (picked("Relu", 3, 3), (1, 8, 33, 33), "tiny4", ""),
     "picked columns, read often": (picked("HardSwish", 1, 2), (1, 8, 9, 33), "reference144", ""),
+    "one channel": (one_channel, (1, 1, 12, 96), "reference144", ""),
     "doubled layer": (doubled_layer, (3, 3, 11, 11), "reference144", ""),
     "wide residual": (wide_residual, (1, 600, 3, 4), "reference144", ""),
     "wide residual, reversed": (wide_residual_reversed, (1, 600, 3, 4), "reference144", ""),

@@ -314,12 +314,13 @@ def live_bytes(module: ModuleOp) -> int:
         for one, other in itertools.permutations(tiles_of, 2)
         if one[2] == other[2] and one[3] <= other[4] and other[3] <= one[4]
     }
-    for op, frame, core, begin, end in tiles_of:
-        mine = [(one[3], one[4]) for one in tiles_of if (one[0], one[2]) == (op, core)]
-        if (op, core) not in meet:
-            periods.append((core, begin, end, frame))
-        elif begin == min(mine)[0]:
-            periods.append((core, begin, max(until for _, until in mine), frame))
+    for core in {one[2] for one in tiles_of}:
+        apart = {op for op, home in meet if home == core}
+        mine = [one for one in tiles_of if one[2] == core]
+        for group in [[one for one in mine if one[0] is op] for op in apart] + [[m for m in mine if m[0] not in apart]]:
+            if group:
+                largest = max(one[1] for one in group)
+                periods.append((core, min(one[3] for one in group), max(one[4] for one in group), largest))
     for constant in ops_of(module, pim.ConstantRowsOp):
         users = [op for op in batches if constant.result in op.constants]
         for core in {core for op in users for core in op.lane_cores.tolist()}:
