@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from compilation import check_model, lower
 from odd_models import Build, Graph, build
-from tilec.dialects.spat import ComputeBatchOp, InputOp
+from tilec.dialects.location import node_name
+from tilec.dialects.spat import ComputeBatchOp, InputOp, VMMOp
 from xdsl.dialects.builtin import ModuleOp
 
 
@@ -205,3 +206,17 @@ def test_rows_of_the_input_are_copied_once() -> None:
 
     lower(build(branches(5, (3, 5)), 1, 4, 8, 8), after_pass=count)
     assert found == [1]
+
+
+@pytest.mark.parametrize(("make", "kind"), [(wide_residual_reversed, "Sub"), (wide_parts, "Add")])
+def test_channels_in_the_same_order_are_not_moved_to_be_combined(make: Build, kind: str) -> None:
+    """However they are cut into tensors: a permutation would be a product."""
+    found: set[str] = set()
+
+    def products(stage: str, module: ModuleOp) -> None:
+        if stage == "convert-onnx-to-spat":
+            found.update(node_name(op) for op in module.walk() if isinstance(op, VMMOp))
+
+    lower(build(make, 1, 600, 3, 4), after_pass=products)
+    assert found
+    assert not [name for name in found if kind in name]
