@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .lane_events.layout import Code, Facts
+from .lane_events.layout import COURTESY, PATIENCE, Code, Facts
 from .lane_graph import LaneGraph, RowUses, lane_graph
 from .lane_rank import ONE_SAMPLE, Samples
 from .timeline import TimedBatch, TransferCosts
@@ -46,6 +46,19 @@ class TimedGraph(LaneGraph):
         counts = np.array([len(timed.begins) for timed in self.batches], np.int64)
         joined = np.concatenate([self.first[:0], *(np.asarray(timed.begins, np.int64) for timed in self.batches)])
         return np.insert(joined, np.cumsum(counts), self.cycles), firsts(counts + 1)
+
+    @cached_property
+    def courtesy(self) -> int:
+        """Cycles that a core waits between two instructions for a message that is about to come. If instructions are
+        much longer than messages, that is the quarter of one that a core is amid: else the sender waits for its end."""
+        begins, first = self.begins
+        ends = np.ones(len(begins), np.bool_)
+        ends[first[:-1]] = False
+        length = np.diff(begins, prepend=0)[ends]
+        batch = np.repeat(np.arange(len(first) - 1), np.diff(first) - 1)
+        work = length * np.diff(self.first)[batch]
+        usual = int((work * length).sum() // max(1, int(work.sum())))
+        return usual // 4 if usual > 2 * PATIENCE else COURTESY
 
     @cached_property
     def loaded(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:

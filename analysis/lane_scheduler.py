@@ -62,7 +62,7 @@ def schedule_lanes(
     lanes = len(core)
     uses = row_uses(graph, core)
     leads = [lead] * len(batches) if isinstance(lead, int) else list(lead)
-    facts = _facts(batches, core_count, leads, gap)
+    facts = _facts(batches, core_count, leads, gap, graph.courtesy)
     follower = _followers(batches, graph) if in_turn else np.full(lanes, NONE)
     request = np.zeros(core_count, np.int64) if request is None else request
     code = code_columns(batches, graph, uses, core, facts, leads, follower, request)
@@ -76,7 +76,7 @@ def schedule_lanes(
     return _timeline(batches, graph, uses, state, resumes)
 
 
-def _facts(batches: Sequence[TimedBatch], core_count: int, leads: Sequence[int], gap: int) -> Facts:
+def _facts(batches: Sequence[TimedBatch], core_count: int, leads: Sequence[int], gap: int, courtesy: int) -> Facts:
     lanes = sum(len(timed.cores) for timed in batches)
     loading = 2 * lanes
     sending = loading + core_count
@@ -84,7 +84,7 @@ def _facts(batches: Sequence[TimedBatch], core_count: int, leads: Sequence[int],
     held_back = int(min(leads, default=UNBOUNDED) < UNBOUNDED)
     fetching = starting + core_count
     constants = sum(len(timed.constants) for timed in batches) * core_count
-    return Facts(core_count, held_back, fetching + 1, loading, sending, starting, fetching, constants, gap)
+    return Facts(core_count, held_back, fetching + 1, loading, sending, starting, fetching, constants, gap, courtesy)
 
 
 def _followers(batches: Sequence[TimedBatch], graph: LaneGraph) -> Ints:

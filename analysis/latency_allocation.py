@@ -10,12 +10,7 @@ which each layer can minimise by itself: more parts of a replica make its rows c
 to handle and sums to be added. If the arrays do not suffice, a layer also pays for the arrays that it takes, the lowest
 price at which one replica of each fits.
 
-The arrays that are left go to replicas, so that no layer holds up the others: the next one always to the layer where
-it lowers
-
-    sum over layers of  (cycles of its busiest core) ^ SHARPNESS
-
-most per array.
+The arrays that are left go to replicas, so that no layer holds up the others (:mod:`.replicas`).
 
 Of several samples in flight, what counts is the time from one to the next: at least the work of all layers divided by
 the cores, and at least that of the busiest core. Work weighs as often as there are samples, since a layer's rows are
@@ -27,18 +22,21 @@ only take memory and messages.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 
 from .core_packing import LARGE
+from .replicas import Choice, Layer, Terms, arrays_of, busiest_cycles, deal_replicas, fits
 
 BUSY = 0.3
 """The share of the chip's time that a sample makes use of, measured on schedules of convolutional networks."""
 
 SHARPNESS = 1.5
 """Between 1, as if layers ran one after the other, and infinity, as if all ran at the same time."""
+
+SHARPER = 5.0
+"""The same where each part has a core of its own, which nobody else makes use of while the layer is idle."""
 
 ENOUGH = 0.5
 """The share of the work of a core that one replica may be, of several samples in flight, as measured."""
@@ -57,43 +55,6 @@ EVEN = 1.5
 
 PRICES = (0.0, *(float(1 << power) for power in range(24)))
 """Cycles that an array may cost, ascending."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """One way to lay a replica of a layer on cores."""
-
-    parts: int
-    """Cores that a replica takes."""
-    part_arrays: int
-    """Arrays of the largest part."""
-    row_cycles: int
-    """That one row keeps the busiest of these cores busy, with its messages."""
-    work_cycles: int
-    """Of one row on all cores."""
-    latency_cycles: int
-    """From the input of a row until it is where the next layer reads it."""
-
-    @property
-    def arrays(self) -> int:
-        return self.parts * self.part_arrays
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A layer with weights."""
-
-    name: str
-    rows: int
-    """Rows that replicas can share."""
-    options: tuple[Option, ...]
-
-
-class Choice(NamedTuple):
-    """What one layer gets."""
-
-    replicas: int
-    option: int
 
 
 class InfeasibleError(Exception):
@@ -166,7 +127,7 @@ def _renamed(choice: Choice, mine: Layer, layer: Layer) -> Choice:
 def _most_crowded(layers: Sequence[Layer], choices: Sequence[Choice], cores: int, arrays_per_core: int) -> float:
     """Cycles of the busiest core if each part goes where there is least to do, as far as there is room."""
     parts = [
-        (layer.options[choice.option].part_arrays, _busiest(layer, choice))
+        (layer.options[choice.option].part_arrays, busiest_cycles(layer, choice))
         for layer, choice in zip(layers, choices, strict=True)
         for _ in range(choice.replicas * layer.options[choice.option].parts)
     ]
@@ -192,7 +153,7 @@ def _allocate_all(
         options = _options(layers, cores, arrays_per_core, budget, weight / samples)
         if options is not None:
             found = budget, options
-            if budget - _arrays(layers, options) >= SPARE * cores * arrays_per_core:
+            if budget - arrays_of(layers, options) >= SPARE * cores * arrays_per_core:
                 break
     if found is None:
         return None
@@ -200,37 +161,17 @@ def _allocate_all(
     if all(layer.options[option].part_arrays == 1 for layer, option in zip(layers, options, strict=True)):
         budget = cores * arrays_per_core
     enough = ENOUGH * _work(layers, options) / cores if samples > 1 else 0.0
-    choices = _replicate(layers, options, cores, budget, enough)
-    if fits(layers, choices, cores, arrays_per_core):
+    choices = deal_replicas(layers, options, budget, Terms(cores, arrays_per_core, enough, SHARPNESS))
+    if sum(layer.options[one.option].parts * one.replicas for layer, one in zip(layers, choices, strict=True)) > cores:
         return choices
-    return _replicate_while_fits(layers, options, cores, arrays_per_core, budget, enough)
+    return deal_replicas(layers, options, budget, Terms(cores, arrays_per_core, enough, SHARPER))
 
 
 def _interval(layers: Sequence[Layer], choices: Sequence[Choice], cores: int) -> float:
     """Cycles that all samples take at least: of the busiest core, and of all cores if they are all busy."""
-    return max(max(map(_busiest, layers, choices), default=0.0), _work(layers, [one.option for one in choices]) / cores)
-
-
-def fits(layers: Sequence[Layer], choices: Sequence[Choice], cores: int, arrays_per_core: int) -> bool:
-    """Whether all parts are packed into cores, the largest first, each into the fullest core that has room for it."""
-    sizes: dict[int, int] = {}
-    for layer, choice in zip(layers, choices, strict=True):
-        option = layer.options[choice.option]
-        sizes[option.part_arrays] = sizes.get(option.part_arrays, 0) + choice.replicas * option.parts
-    free = [cores if room == arrays_per_core else 0 for room in range(arrays_per_core + 1)]
-    for size in sorted(sizes, reverse=True):
-        left = sizes[size]
-        for room in range(size, arrays_per_core + 1):
-            taken = min(free[room] * (room // size), left)
-            whole, rest = divmod(taken, room // size)
-            free[room] -= whole + (rest > 0)
-            free[room - room // size * size] += whole
-            if rest:
-                free[room - rest * size] += 1
-            left -= taken
-        if left:
-            return False
-    return True
+    return max(
+        max(map(busiest_cycles, layers, choices), default=0.0), _work(layers, [one.option for one in choices]) / cores
+    )
 
 
 def validate_choices(layers: Sequence[Layer], choices: Sequence[Choice], cores: int, arrays_per_core: int) -> list[str]:
@@ -277,59 +218,6 @@ def _cheapest(layer: Layer, usable: Sequence[int], cores: int, price: float, wei
     return min(usable, key=cost)
 
 
-def _arrays(layers: Sequence[Layer], options: Sequence[int]) -> int:
-    """Arrays of one replica of each layer."""
-    return sum(layer.options[option].arrays for layer, option in zip(layers, options, strict=True))
-
-
 def _work(layers: Sequence[Layer], options: Sequence[int]) -> int:
     """Cycles of all layers on all cores."""
     return sum(layer.rows * layer.options[option].work_cycles for layer, option in zip(layers, options, strict=True))
-
-
-def _replicate(layers: Sequence[Layer], options: Sequence[int], cores: int, budget: int, enough: float) -> list[Choice]:
-    """Deals the rest of the budget, to layers whose busiest core does more than ``enough`` cycles."""
-    choices = [Choice(1, option) for option in options]
-    left = budget - _arrays(layers, options)
-    while True:
-        best, best_gain = -1, 0.0
-        for index, (layer, choice) in enumerate(zip(layers, choices, strict=True)):
-            more = _next(layer, choice, cores)
-            added = (more.replicas - choice.replicas) * layer.options[choice.option].arrays
-            if more != choice and _busiest(layer, choice) > enough and added <= left:
-                gain = (_busiest(layer, choice) ** SHARPNESS - _busiest(layer, more) ** SHARPNESS) / added
-                if gain > best_gain:
-                    best, best_gain = index, gain
-        if best < 0:
-            return choices
-        layer, choice = layers[best], choices[best]
-        choices[best] = _next(layer, choice, cores)
-        left -= (choices[best].replicas - choice.replicas) * layer.options[choice.option].arrays
-
-
-def _replicate_while_fits(
-    layers: Sequence[Layer], options: Sequence[int], cores: int, arrays_per_core: int, budget: int, enough: float
-) -> list[Choice]:
-    """Deals as much of the budget as can still be packed, by bisection; at worst one replica of each layer."""
-    low = _arrays(layers, options)
-    found = [Choice(1, option) for option in options]
-    while budget - low > cores:
-        middle = (low + budget) // 2
-        choices = _replicate(layers, options, cores, middle, enough)
-        if fits(layers, choices, cores, arrays_per_core):
-            found, low = choices, middle
-        else:
-            budget = middle
-    return found
-
-
-def _next(layer: Layer, choice: Choice, cores: int) -> Choice:
-    """With as many more replicas as it takes to leave the busiest with one row less; as it is if there are no more."""
-    rows = -(-layer.rows // choice.replicas)
-    replicas = -(-layer.rows // (rows - 1)) if rows > 1 else choice.replicas
-    return choice._replace(replicas=replicas) if replicas * layer.options[choice.option].parts <= cores else choice
-
-
-def _busiest(layer: Layer, choice: Choice) -> float:
-    """Cycles that a sample keeps the layer's busiest core busy."""
-    return float(-(-layer.rows // choice.replicas) * layer.options[choice.option].row_cycles)

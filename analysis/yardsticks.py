@@ -56,13 +56,6 @@ def with_room(name: str, part: int = ROOM) -> MappingFunction:
     return mapped
 
 
-def crowded_memory(before: Proxies, after: Proxies) -> object:
-    """What lives at the same time on the fullest core, as much again, and a quarter of it: tiles of batches that
-    interrupt each other have places of their own all the time."""
-    yardstick = after.live_bytes_max
-    return None if yardstick is None else yardstick * 9 // 4
-
-
 def part_of(name: str, part: int) -> MappingFunction:
     """One part in ``part`` of the field ``name`` of the record after."""
 
@@ -120,27 +113,35 @@ def dumb_schedule(name: str, part: int) -> Callable[[Proxies, Proxies], int | No
     return mapped
 
 
-def dumb_order(part: int) -> MappingFunction:
-    """The same of a dumb order on the same cores, without transfers; anything if the schedule with transfers is no
-    longer than the dumb one, since then its order is that in which rows come."""
-    limit = dumb_schedule("dumb_span_cycles", part)
+def _spare_cycles(after: Proxies) -> int | None:
+    """How much sooner all ends, with transfers, than the dumb schedule and the time in which the inputs come. What may
+    delay the end by no more than that does no harm, even on top of the schedule as it is planned."""
+    dumb, planned, inputs = after.dumb_cycles, after.scheduled_cycles, after.input_load_cycles
+    return None if dumb is None or planned is None or inputs is None else dumb + inputs - planned
 
-    def mapped(before: Proxies, after: Proxies) -> object:
-        most, planned, dumb = limit(before, after), after.scheduled_cycles, after.dumb_cycles
-        if most is None or planned is None or dumb is None or after.span_cycles is None:
-            return most
-        return max(most, after.span_cycles) if planned <= dumb else most
+
+def dumb_order(part: int) -> MappingFunction:
+    """What a dumb order on the same cores takes without transfers, one part in ``part`` more, and the time in which the
+    inputs come; or as much more as the schedule with transfers proves harmless, since its order is that in which rows
+    come."""
+
+    def mapped(before: Proxies, after: Proxies) -> int | None:
+        dumb, spare = after.dumb_span_cycles, _spare_cycles(after)
+        if dumb is None or spare is None or after.input_load_cycles is None:
+            return None
+        return dumb + max(dumb // part + after.input_load_cycles, spare)
 
     return mapped
 
 
 def busy_in_turn(before: Proxies, after: Proxies) -> int | None:
-    """What the busiest of cores in turn does, and half as much more; twice as much if the schedule takes three quarters
-    of the dumb one's time or less, since then replicas share a core that has the time for them."""
-    dumb = after.dumb_busy_cycles
-    if dumb is None or after.scheduled_cycles is None or after.dumb_cycles is None:
-        return None
-    return 2 * dumb if 4 * after.scheduled_cycles <= 3 * after.dumb_cycles else dumb + dumb // 2
+    """What the busiest of cores in turn does, and half as much more; or as much more as the schedule proves harmless.
+
+    A core delays the end by no more than what it has more to do. It is much where cores mostly send and receive, or
+    hold replicas that work at different times.
+    """
+    dumb, spare = after.dumb_busy_cycles, _spare_cycles(after)
+    return None if dumb is None or spare is None else dumb + max(dumb // 2, spare)
 
 
 def nearer_than_at_random(before: Proxies, after: Proxies) -> int | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..analysis.latency_allocation import Choice, InfeasibleError, Layer, Option, allocate_for_latency, fits
+from ..analysis.latency_allocation import InfeasibleError, allocate_for_latency
 from ..analysis.machine import Machine, Precision
+from ..analysis.replicas import Choice, Layer, Option, fits
 from ..codegen.isa import Op
 from ..support.diagnostics import TileError
 from .onnx_to_spat.context import LayerDemand, LayerMapping, minimum_row_parts

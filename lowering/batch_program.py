@@ -221,20 +221,20 @@ class BatchProgram:
         """Of one lane: its cost; elements of products, and of sums of products of slices, by node."""
         body, target = facts.body, self.target
         if isinstance(body, TileBody):
-            sums = tuple([self._is_partial(value, names) for value in inputs])
+            sums = tuple([self._partial_of(value, names) for value in inputs])
             return body.once(("cost", target, sums), lambda: _tile_costs(body, target, sums))
         ops, on_tensors = self.body_ops[op], bool(op.results)
         return body.once(("cost", target, on_tensors), lambda: _instruction_costs(body, ops, on_tensors, target))
 
-    def _is_partial(self, value: SSAValue, names: Sequence[str]) -> bool:
-        """Whether an input is a sum of products of some slices of one of these nodes, on whatever way it came."""
+    def _partial_of(self, value: SSAValue, names: Sequence[str]) -> frozenset[str]:
+        """Of which of these nodes an input is a sum of products of some slices, on whatever way it came."""
         tensor = self.values.get(value)
         if tensor is None or tensor.producer is None:
-            return False
+            return frozenset()
         body = self.bodies[tensor.producer]
         if not isinstance(body, TileBody) or not partial_results(body.content)[tensor.result]:
-            return False
-        return not set(names).isdisjoint(self._labels[tensor.producer].split("+"))
+            return frozenset()
+        return frozenset(names).intersection(self._labels[tensor.producer].split("+"))
 
     def _collect_tables(self) -> None:
         for op in ops_of(self.others, spat.DeferredCommunicationOp):
@@ -248,14 +248,15 @@ class BatchProgram:
 
 
 def _tile_costs(
-    body: TileBody, target: Target | None, sums: tuple[bool, ...]
+    body: TileBody, target: Target | None, sums: tuple[frozenset[str], ...]
 ) -> tuple[BodyCost, dict[str, dict[str, int]]]:
     cost = tile_cost(body.content, target)
-    # What the network itself adds up, as two convolutions, is no sum of slices of one layer.
+    # What the network itself adds up, as two convolutions, or one to itself, is no sum of slices of one layer.
+    layers = frozenset[str]().union(*sums)
     slices = [
         (position, elements)
-        for position, elements, product in partial_sums(body.content, sums)
-        if body.names[position] == body.names[product]
+        for position, elements, product in partial_sums(body.content, tuple(map(bool, sums)))
+        if (body.names[position] in layers if product == position else body.names[position] == body.names[product])
     ]
     return cost, {
         "product_elements": by_node(body.names, cost.product_elements),

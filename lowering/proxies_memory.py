@@ -109,20 +109,72 @@ def overwritten(ops: Sequence[Operation]) -> tuple[int, int]:
 
 
 def live_bytes_max(program: BatchProgram, target: Target) -> int:
-    """The most bytes that live at the same time on a core: rows from their arrival to their last use, the tiles of a
-    lane while it runs, constants from their first use to the last, and a row of zeros."""
+    """The most bytes that live at the same time on a core.
+
+    What lives is what has one place: the rows of a tensor, as many as there are at once, from the first one's arrival
+    to the last one's end; the tiles of all batches, of which only those have a place of their own whose lanes interrupt
+    others or are interrupted; constants from their first use to the last; and a row of zeros.
+    """
     batches = program.batches
-    counts = [batch.lanes for batch in batches]
-    first = np.concatenate([batch.lane_steps for batch in batches])
-    last = np.concatenate([batch.last_steps for batch in batches])
+    core, first, last = (
+        np.concatenate(columns)
+        for columns in (
+            [batch.lane_cores for batch in batches],
+            [batch.lane_steps for batch in batches],
+            [batch.last_steps for batch in batches],
+        )
+    )
     frames = [batch.body.once("frame", partial(_frame_elements, program.body_ops[batch.op])) for batch in batches]
-    frame = np.repeat(frames, counts)
-    lanes = np.column_stack((np.concatenate([batch.lane_cores for batch in batches]), first, last, frame))
-    return target.element_bytes * _most_at_once(np.concatenate([_rows(program), _held(program), lanes]))
+    owner = np.repeat(np.arange(len(batches)), [batch.lanes for batch in batches])
+    lanes = _places_of_tiles(core, first, last, owner, np.array(frames, np.int64))
+    return target.element_bytes * _most_at_once(np.concatenate([_rings(*_rows(program)), _held(program), lanes]))
 
 
-def _rows(program: BatchProgram) -> Ints:
-    """Lines of core, first and last step and size of the rows of all tensors on all cores that have them."""
+def _places_of_tiles(core: Ints, first: Ints, last: Ints, owner: Ints, size: Ints) -> Ints:
+    """Lines of core, first and last step and size of places for tiles, from the first lane there to the last one: one
+    for each batch of which lanes interrupt others, or are interrupted, and one on each core for all the rest.
+
+    The columns are of lanes: ``owner`` is the batch, of which ``size`` [batches] is that of its tiles.
+    """
+    order = np.lexsort((first, core))
+    behind = int(last.max(initial=0)) + 1
+    ended = np.maximum.accumulate(core[order] * behind + last[order])
+    meets = np.zeros(len(order) + 1, np.bool_)
+    meets[1:-1] = (core[order] * behind + first[order])[1:] <= ended[:-1]
+    apart = np.zeros(len(order), np.bool_)
+    apart[order] = meets[:-1] | meets[1:]
+    place = core * (len(size) + 1) + owner
+    place = np.where(np.isin(place, place[apart]), place, core * (len(size) + 1) + len(size))
+    places, index = np.unique(place, return_inverse=True)
+    since, until, largest = np.full(len(places), _NEVER), np.full(len(places), _START), np.zeros(len(places), np.int64)
+    np.minimum.at(since, index, first)
+    np.maximum.at(until, index, last)
+    np.maximum.at(largest, index, size[owner])
+    return np.stack((places // (len(size) + 1), since, until, largest), axis=1)
+
+
+def _rings(lines: Ints, tensor: Ints) -> Ints:
+    """Lines of core, first and last step and size: of each tensor, on each core, the most of its rows at once, from the
+    first one on until the last one. ``lines`` are those of the rows of each ``tensor``."""
+    core, first, last, size = lines.T
+    if not len(core):
+        return lines
+    ring = tensor * _CORES + core
+    moment, owner = np.concatenate((first, last + 1)), np.concatenate((ring, ring))
+    change = np.concatenate((size, -size))
+    order = np.lexsort((change, moment, owner))
+    held, owner = np.cumsum(change[order]), owner[order]
+    begin = np.flatnonzero(np.diff(owner, prepend=-1))
+    depth = np.maximum.reduceat(held, begin)
+    by_ring = np.argsort(ring, kind="stable")
+    begin = np.flatnonzero(np.diff(ring[by_ring], prepend=-1))
+    since, until = np.minimum.reduceat(first[by_ring], begin), np.maximum.reduceat(last[by_ring], begin)
+    return np.stack((core[by_ring][begin], since, until, depth), axis=1)
+
+
+def _rows(program: BatchProgram) -> tuple[Ints, Ints]:
+    """Lines of core, first and last step and size of the rows of all tensors on all cores that have them; and the
+    number of the tensor of each."""
     slots = {program.values[op.result]: _slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp)}
     arrivals: list[Ints] = []
     uses: list[Ints] = []
@@ -152,7 +204,9 @@ def _rows(program: BatchProgram) -> Ints:
     known = place[position] == used if len(place) else np.zeros(len(used), np.bool_)
     np.maximum.at(last, position[known], last_use[known])
     row, core = np.divmod(place, _CORES)
-    return np.stack((core, first, last, np.concatenate([np.zeros(0, np.int64), *sizes])[row]), axis=1)
+    size = np.concatenate([np.zeros(0, np.int64), *sizes])[row]
+    tensor = np.repeat(np.arange(len(sizes)), list(map(len, sizes)))[row]
+    return np.stack((core, first, last, size), axis=1), tensor
 
 
 def _reads(program: BatchProgram, first_row: Mapping[Tensor, int]) -> list[Ints]:

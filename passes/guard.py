@@ -28,13 +28,21 @@ MOST_CHANGES = 4
 MOST_NODES = 3
 
 
+REMEDY = (
+    "this is a fault of the pass, not of the model: --guard=report goes on all the same, --guard-report FILE.json "
+    "writes what its authors need to know, who mend it or its contract"
+)
+"""For those who use a pass, and for those who write one."""
+
+
 class GuardError(TileError):
     """A pass breaks its contract."""
 
-    def __init__(self, name: str, harm: Sequence[Change], what: str) -> None:
+    def __init__(self, name: str, harm: Sequence[Change], what: str, index: int | None = None) -> None:
         self.harm = tuple(harm)
-        remedy = "mend the pass or its contract; --guard=report goes on all the same"
-        super().__init__(f"guard: pass '{name}'", what, remedy)
+        self.index = index
+        """The pass's position in the pipeline; None for what is no pass of one."""
+        super().__init__(f"guard: pass '{name}'", what, REMEDY)
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,11 @@ class Examined:
     @property
     def harm(self) -> list[Change]:
         return [change for change in self.changes if change.verdict.is_harm]
+
+    @property
+    def lowers(self) -> bool:
+        """Whether the pass went to another level."""
+        return any(change.field == "level" and change.before != change.after for change in self.changes)
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -156,7 +169,7 @@ class Guard(PassInstrumentation):
         self.examined.append(found)
         if not found.fault:
             return
-        error = GuardError(run.name, found.harm, found.fault)
+        error = GuardError(run.name, found.harm, found.fault, run.index)
         if mode is Mode.ERROR:
             raise error
         if mode is Mode.ROLLBACK:
@@ -205,6 +218,22 @@ class Guard(PassInstrumentation):
         if self._override is not None and self._override[1] > 0:
             mode, left = self._override
             self._override = (mode, left - 1) if left > 1 else None
+
+    def explained(self, error: Exception) -> TileError | None:
+        """The reason for an error later in the pipeline, if it is that a pass has been undone which the rest needs:
+        one that lowers, or one that the error asks for."""
+        undone = [found for found in self.examined if found.fault and found.mode is Mode.ROLLBACK]
+        missing = [found for found in undone if found.lowers]
+        what, remedy = str(error), ""
+        if isinstance(error, TileError):
+            what, remedy = f"{error.where}: {error.what}", error.remedy
+        if remedy.startswith("run "):
+            missing += [found for found in undone if found.name in remedy] or undone[-1:]
+        if not missing:
+            return None
+        first = missing[0]
+        what = f"it was undone, and what comes after it needs it ({what}): {first.fault}"
+        return TileError(f"guard: pass '{first.name}'", what, REMEDY)
 
     def report(self) -> str:
         """Everything that was examined, as JSON text, with the compiler's own time and memory."""

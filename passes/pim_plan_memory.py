@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..analysis.contract import Contract, changes_meaning, decided_here, no_longer_known
-from ..analysis.yardsticks import crowded_memory
+from ..analysis.yardsticks import with_room
 from ..lowering.memory_planning import plan_module
 from .statistics import record_statistic
 
@@ -32,8 +32,8 @@ class PimPlanMemoryPass(ModulePass):
             ),
             "buffer_bytes": no_longer_known("buffers have addresses, and share them"),
             "core_bytes_max": changes_meaning(
-                crowded_memory,
-                "what does not live at the same time shares its place, as far as it fits",
+                with_room("live_bytes_max"),
+                "rings, constants and places of tiles that do not live at the same time share memory, but for gaps",
             ),
         }
     )

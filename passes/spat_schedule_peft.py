@@ -59,11 +59,13 @@ class SpatSchedulePeftPass(ModulePass):
             ),
             "busy_cycles_max": changes_meaning(
                 busy_in_turn,
-                "no core has much more to do than the busiest of cores in turn, unless that makes all end sooner",
+                "no core has much more to do than the busiest of cores in turn, unless all ends soon enough even if it "
+                "waits for that",
             ),
             "span_cycles": changes_meaning(
                 dumb_order(8),
-                "the same cores, waiting for rows only, end within this, unless transfers are what the schedule is for",
+                "the same cores, waiting for rows only, end within this, unless all ends soon enough even if it took "
+                "that much longer",
             ),
             "unready_reads": changes_meaning(constant(0), "what a lane reads has been computed, and has come"),
             "width_of_node": changes_meaning(replicas_on_cores, "a replica is on a core"),

@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from functools import cache, partial
 from pathlib import Path
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
@@ -26,6 +27,7 @@ from ..passes.instrumentation import PassInstrumentation
 from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to_tree
 from ..passes.ir_text import PrintOptions
 from ..passes.manager import PassManager, Verifier
+from ..passes.pass_bug import PassBug
 from ..passes.pim_plan_memory import PimPlanMemoryPass
 from ..passes.pipeline import build_pipeline, named_pipeline, parse_pipeline, pipeline_text
 from ..passes.progress import Progress
@@ -73,7 +75,7 @@ class CompileDriver:
             module, origin = self._read()
             given = not any(isinstance(one, PimPlanMemoryPass) for one in passes)
             with guard_report(self.guard, options.guard_report):
-                PassManager(passes, self._instrumentations()).run(self.context, module)
+                self._lower(passes, module)
                 self.line.say("generating code")
                 if given:
                     check_plan(module)
@@ -86,6 +88,22 @@ class CompileDriver:
             sys.stderr.write(self.timer.report())
         print_report(CompileReport.of(package, digest, time.perf_counter() - start), self.options)
         return 0
+
+    def _lower(self, passes: tuple[ModulePass, ...], module: ModuleOp) -> None:
+        """Runs the pipeline. If the guard rejects a pass, and the model could not be compiled without the guard either,
+        what raises is the reason for that: it is what the user can do something about."""
+        try:
+            PassManager(passes, self._instrumentations()).run(self.context, module)
+        except TileError as error:
+            from ..passes.guard import GuardError
+
+            if not isinstance(error, GuardError) or error.index is None:
+                raise
+            self.line.say("looking for errors in what the guard has rejected")
+            reason = _refusal(passes[error.index + 1 :], self.context, module)
+            if reason is None:
+                raise
+            raise reason from error
 
     def _require_places(self) -> None:
         """A TileError if a result cannot be written where it is to go, before anything is computed for it."""
@@ -181,6 +199,17 @@ class CompileDriver:
         if options.timing or options.build_report is not None:
             found.append(PassTimer(self.timer))
         return found
+
+
+def _refusal(passes: tuple[ModulePass, ...], context: Context, module: ModuleOp) -> TileError | None:
+    """The error of the user that the rest of a pipeline ends in, if it does."""
+    try:
+        PassManager(passes, (Verifier(),)).run(context, module)
+    except TileError as error:
+        return error
+    except PassBug:
+        pass  # of the pass that was rejected, most likely
+    return None
 
 
 def _check(package: Package, given: bool) -> StreamCheck:

@@ -24,9 +24,17 @@ def make_guard(mode: str, report: Path | None) -> Guard | None:
 
 @contextmanager
 def guard_report(guard: Guard | None, path: Path | None) -> Generator[None]:
-    """Writes the report of what the guard found within the context, also when it rejected a pass."""
+    """Writes the report of what the guard found within the context, also when it rejected a pass.
+
+    Where an error comes of a pass that the guard has undone, it says so.
+    """
     try:
         yield
+    except Exception as error:
+        reason = None if guard is None else guard.explained(error)
+        if reason is None:
+            raise
+        raise reason from error
     finally:
         if guard is not None and path is not None:
             with atomic_file(path) as temporary:

@@ -34,7 +34,7 @@ PATIENCE = 2000
 remain of a lane for a more urgent one to be put in between."""
 
 COURTESY = 100
-"""Cycles that a core waits between two instructions for a message that is about to come."""
+"""Cycles that a core waits at least between two instructions for a message that is about to come."""
 
 EVENTS, HELD, RESUMES, PORT, INPUTS, FETCHES, FETCHING = range(7)
 """Of the chip: how many events are to come, how many lanes the lead holds back, how often lanes went on after an
@@ -59,6 +59,8 @@ class Facts(NamedTuple):
     """Items of loads below this are constants."""
     gap: int
     """From a load to the next constant that is fetched, in times that the port takes for it."""
+    courtesy: int
+    """Cycles that a core waits between two instructions for a message that is about to come."""
 
 
 class Code(NamedTuple):

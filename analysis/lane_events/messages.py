@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .layout import COURTESY, NONE, PATIENCE, RESUMES, Code, Facts, State
+from .layout import NONE, PATIENCE, RESUMES, Code, Facts, State
 from .list_heaps import push_event
 
 
@@ -34,7 +34,7 @@ def go_on(facts: Facts, code: Code, state: State, core: int, time: int) -> None:
 
 def send(facts: Facts, code: Code, state: State, core: int, time: int) -> None:
     """Sends one of the rows that the core has to send, the most urgent of those that can go now; else waits."""
-    place = next_message(code, state, core, time)
+    place = next_message(facts, code, state, core, time)
     begin = state.begin[place - state.send_next[core]]
     if begin > time:
         go_on(facts, code, state, core, begin)
@@ -45,7 +45,7 @@ def send(facts: Facts, code: Code, state: State, core: int, time: int) -> None:
         place -= 1
     state.send_next[core] += 1
     state.sent[use] = time
-    receive(code, state, use, time)
+    receive(facts, code, state, use, time)
     arrive(facts, code, state, use, time + code.receive[use])
     done = time + code.send[use]
     state.linked[core] = done
@@ -54,7 +54,7 @@ def send(facts: Facts, code: Code, state: State, core: int, time: int) -> None:
     go_on(facts, code, state, core, done)
 
 
-def next_message(code: Code, state: State, core: int, time: int) -> int:
+def next_message(facts: Facts, code: Code, state: State, core: int, time: int) -> int:
     """Where the next message is among those to send: the most urgent of those that can begin soonest.
 
     `begin` says when it and those before it can begin.
@@ -66,7 +66,7 @@ def next_message(code: Code, state: State, core: int, time: int) -> int:
     while place < state.send_end[core]:
         target = code.use_core[state.to_send[place]]
         begin = max(soonest, max(state.linked[target], state.switch[target]))
-        begin = between(code, state, target, begin)
+        begin = between(facts, code, state, target, begin)
         state.begin[place - first] = begin
         if begin <= soonest + PATIENCE:
             return place
@@ -78,7 +78,7 @@ def next_message(code: Code, state: State, core: int, time: int) -> int:
     return place
 
 
-def between(code: Code, state: State, core: int, time: int) -> int:
+def between(facts: Facts, code: Code, state: State, core: int, time: int) -> int:
     """From ``time`` on, when the core is free or between two instructions of its lane, as far as is known now.
 
     An instruction that has only just begun has waited for the message instead.
@@ -90,28 +90,28 @@ def between(code: Code, state: State, core: int, time: int) -> int:
     if origin == NONE:
         return max(time, state.free[core]) + state.load_left[core]
     place = next_instruction(code, code.batch[lane], time - origin)
-    if has_waited(code, state, lane, place, time - origin):
+    if has_waited(facts, code, state, lane, place, time - origin):
         return time
     return time if place == code.begins_first[code.batch[lane] + 1] else max(time, origin + code.begins[place])
 
 
-def has_waited(code: Code, state: State, lane: int, place: int, cycle: int) -> int:
+def has_waited(facts: Facts, code: Code, state: State, lane: int, place: int, cycle: int) -> int:
     """Whether a lane may have waited, until it is at this cycle, with the instruction before ``place``."""
     first = code.begins_first[code.batch[lane]]
-    if place == first or cycle - code.begins[place - 1] > COURTESY:
+    if place == first or cycle - code.begins[place - 1] > facts.courtesy:
         return 0
     if place == first + 1 and state.start[lane] != state.origin[code.core[lane]]:
         return 0  # it has gone on meanwhile, as is noted for its first cycle
     return 1
 
 
-def stopped_at(code: Code, state: State, lane: int, cycle: int) -> int:
+def stopped_at(facts: Facts, code: Code, state: State, lane: int, cycle: int) -> int:
     """How many cycles a lane has done when it takes a message at this one."""
     batch = code.batch[lane]
     place = next_instruction(code, batch, cycle)
     if place < code.begins_first[batch + 1] and code.begins[place] == cycle:
         return cycle
-    return code.begins[place - 1] if has_waited(code, state, lane, place, cycle) else cycle
+    return code.begins[place - 1] if has_waited(facts, code, state, lane, place, cycle) else cycle
 
 
 def next_instruction(code: Code, batch: int, cycle: int) -> int:
@@ -127,7 +127,7 @@ def next_instruction(code: Code, batch: int, cycle: int) -> int:
     return low
 
 
-def receive(code: Code, state: State, use: int, time: int) -> None:
+def receive(facts: Facts, code: Code, state: State, use: int, time: int) -> None:
     """The receiver takes a message, whatever it does."""
     core = code.use_core[use]
     received = time + code.receive[use]
@@ -136,7 +136,7 @@ def receive(code: Code, state: State, use: int, time: int) -> None:
         state.free[core] = max(state.free[core], received)
         return
     lane = state.current[core]
-    done = stopped_at(code, state, lane, time - state.origin[core])
+    done = stopped_at(facts, code, state, lane, time - state.origin[core])
     if done == 0 and time > state.origin[core]:
         state.start[lane] = received
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ...dialects.spat import InputOp, OutputOp, tile_type
 from ...support.diagnostics import TileError, TileErrors
 from . import elementwise as ew
 from .context import LayerDemand, LayerMapping, LoweringContext, refuse
-from .feature import Feature, segment_of
+from .feature import Feature, Segment, segment_of
 from .layers import LOWERINGS, SIMPLIFIED, SOMETIMES_SIMPLIFIED, WITHOUT_BATCHES
 
 MOST_ROWS = 1_000_000
@@ -157,8 +158,13 @@ def _output(context: LoweringContext, source: Operation, value: SSAValue, name: 
     if feature is None:
         raise TileError(f"output '{name}'", "it does not depend on any input", "remove it from the model")
     if any(isinstance(segment.value.owner, InputOp) for segment in feature.segments):
-        # Only what a core computes can be stored, and not in two places: copy.
-        feature = ew.map_feature(context, source, feature, lambda _, x: x, apart=True)
+        # Only what a core computes can be stored, and not for two outputs: copy, what comes several times once.
+        firsts = {segment.value: segment for segment in reversed(feature.segments)}
+        once = replace(feature, segments=tuple(firsts.values()))
+        copies = ew.map_feature(context, source, once, lambda _, x: x, apart=True).segments
+        copy_of = {value: copy.value for value, copy in zip(firsts, copies, strict=True)}
+        segments = tuple([Segment(copy_of[segment.value], segment.channels) for segment in feature.segments])
+        feature = replace(feature, segments=segments)
     images = None if feature.shape[:1] == (feature.images,) else feature.images
     channels, values = [s.channels for s in feature.segments], [s.value for s in feature.segments]
     op = OutputOp(name, feature.shape, channels, values, images, _element(value))

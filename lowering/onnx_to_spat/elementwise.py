@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from ...dialects.spat import (
 )
 from .batch_builder import BatchBuilder
 from .context import LoweringContext, refuse
-from .feature import Feature, Segment
+from .feature import Channels, Feature, Segment
 from .weighted import permute
 
 Floats = NDArray[np.float32]
@@ -52,19 +53,58 @@ def combine_features(context: LoweringContext, op: Operation, a: Feature, b: Fea
     if not (repeated or _same_shape(a, b) or _repeats_over_positions(a, b)):
         remedy = "give both the same shape, or to one of them one value per channel or per position"
         raise refuse(op, f"operands of shape {list(a.shape)} and {list(b.shape)}", remedy)
-    others = b.segments * len(a.segments) if repeated else _aligned(context, op, a, b).segments
+    if repeated:
+        pairs = [(_whole(segment), _whole(b.segments[0])) for segment in a.segments]
+    else:
+        pairs = _side_by_side(a, b) or _side_by_side(a, _aligned(context, op, a, b))
+        assert pairs is not None
     segments: list[Segment] = []
-    for left, right in zip(a.segments, others, strict=True):
+    for left, right in pairs:
         builder = BatchBuilder(a.rows, op)
-        x = builder.input_tile(left.value, RowWindow(a.rows, a.rows))
-        if b.height == a.height:
-            y = builder.input_tile(right.value, RowWindow(a.rows, a.rows))
-        else:
-            y = builder.input_tile(right.value, RowWindow(1, a.height, stride=0))
+        x = left.tile(builder, RowWindow(a.rows, a.rows))
+        y = right.tile(builder, RowWindow(a.rows, a.rows) if b.height == a.height else RowWindow(1, a.height, stride=0))
         if repeated:
             y = spread(builder, y, x)
-        segments.append(context.emit_segment(builder, function(builder, x, y), left))
+        segments.append(context.emit_segment(builder, function(builder, x, y), Segment(x, left.channels)))
     return Feature(tuple(segments), a.images, a.height, a.columns, a.shape)
+
+
+@dataclass(frozen=True)
+class _Channels:
+    """Some channels of a segment, side by side: from which place on, and what they are."""
+
+    segment: Segment
+    start: int
+    channels: Channels
+
+    def tile(self, builder: BatchBuilder, window: RowWindow) -> SSAValue:
+        """Adds the tensor as an input; these channels of the one row that a lane reads."""
+        _, columns, channels = shape_of(self.segment.value)
+        argument = builder.input(self.segment.value, window)
+        return builder.view(argument, 0, self.start, channels, columns, len(self.channels))
+
+
+def _whole(segment: Segment) -> _Channels:
+    return _Channels(segment, 0, segment.channels)
+
+
+def _side_by_side(a: Feature, b: Feature) -> list[tuple[_Channels, _Channels]] | None:
+    """Both features cut into the same channels, without moving any; None if they hold them in different orders."""
+    found: list[tuple[_Channels, _Channels]] = []
+    others = iter(b.segments)
+    right, begin = next(others), 0
+    for left in a.segments:
+        start = 0
+        while start < left.width:
+            if begin == right.width:
+                right, begin = next(others), 0
+            width = min(left.width - start, right.width - begin)
+            mine, other = left.channels[start : start + width], right.channels[begin : begin + width]
+            if not np.array_equal(mine, other):
+                return None
+            found.append((_Channels(left, start, mine), _Channels(right, begin, other)))
+            start, begin = start + width, begin + width
+    return found
 
 
 def _same_shape(a: Feature, b: Feature) -> bool:
@@ -117,11 +157,7 @@ def _row_constant(builder: BatchBuilder, values: Floats) -> SSAValue:
 
 
 def _aligned(context: LoweringContext, op: Operation, a: Feature, b: Feature) -> Feature:
-    """``b`` with its channels in the segments of ``a``, moved by a product with a permutation where they differ."""
-    if len(a.segments) == len(b.segments) and all(
-        np.array_equal(x.channels, y.channels) for x, y in zip(a.segments, b.segments, strict=True)
-    ):
-        return b
+    """``b`` with its channels in the order of those of ``a``, moved by a product with a permutation."""
     segments = tuple(segment for wanted in a.segments for segment in permute(context, op, b, wanted.channels).segments)
     return Feature(segments, b.images, b.height, b.columns, b.shape)
 

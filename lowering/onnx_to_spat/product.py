@@ -30,7 +30,7 @@ from .feature import Channels, Feature
 Weights = NDArray[np.float32]
 
 MOST_WINDOWS = 64
-"""Windows of one product at most: more would fill arrays with zeros."""
+"""Windows of one product at most, unless one array does more: more would fill arrays with zeros."""
 
 
 COLUMN_PART = 256
@@ -267,7 +267,7 @@ def products(feature: Feature, kernel: Kernel, outputs: int, machine: Machine, p
     column_parts = max(column_parts, _column_parts(outputs, columns, width))
     found = [Product(feature, kernel, outputs, 1, column_parts, machine, precision)]
     if column_parts == 1:
-        for windows in range(2, min(kernel.output[1], MOST_WINDOWS) + 1):
+        for windows in range(2, min(kernel.output[1], max(MOST_WINDOWS, columns // outputs)) + 1):
             one = Product(feature, kernel, outputs, windows, 1, machine, precision)
             if one.group_arrays <= machine.arrays_per_core:
                 found.append(one)

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from compilation import check_model, lower
 from odd_models import Build, Graph, build
-from tilec.dialects.spat import ComputeBatchOp, InputOp
+from tilec.dialects.location import node_name
+from tilec.dialects.spat import ComputeBatchOp, InputOp, VMMOp
 from xdsl.dialects.builtin import ModuleOp
 
 
@@ -72,6 +73,59 @@ def uneven_branches(g: Graph) -> str:
     return g.add("Concat", *found, axis=1)
 
 
+def large_layer_beside_small_ones(g: Graph) -> str:
+    """Sixteen arrays: dealt one by one, they go to replicas of the small layers, until the large one gets none."""
+    found = [g.conv("x", 16, outputs, kernel) for outputs, kernel in ((8, 1), (8, 1), (4, 1), (2, 3), (2, 1))]
+    x = g.add("Concat", *found, axis=1)
+    return g.add("Conv", x, g.weight(8, 3, 3, 3), pads=[1] * 4, strides=[2, 2], group=8)
+
+
+def one_large_layer(g: Graph) -> str:
+    """Replicas of three parts of two arrays each: a third one leaves a tenth of the chip free."""
+    return g.add("Conv", g.add("Concat", "x", "x", axis=1), g.weight(1, 32, 3, 1), pads=[1, 0, 1, 0])
+
+
+def wide_then_narrow(g: Graph) -> str:
+    """Rows of 1000 channels to many cores: these send and receive for most of the time, whatever they compute."""
+    return g.conv(g.add("Relu", g.conv("x", 2048, 1000, 1)), 1000, 33, 3)
+
+
+def doubled_layer(g: Graph) -> str:
+    """What adds a layer of two slices to itself is no sum of slices."""
+    x = g.add("Conv", "x", g.weight(16, 3, 7, 7), pads=[3] * 4)
+    return g.add("Add", g.add("Add", x, x), g.constant(np.float32(0.5)))
+
+
+def copied_often(g: Graph) -> tuple[str, str]:
+    """An output of the same rows of the input four times: they are loaded once."""
+    x = g.add("Concat", "x", "x", "x", "x", axis=1)
+    return g.add("Relu", x), x
+
+
+def wide_residual(g: Graph) -> str:
+    """An input of 600 channels, and a layer whose rows are cut into parts of 200."""
+    return g.add("Add", "x", g.conv("x", 600, 600, 1))
+
+
+def wide_residual_reversed(g: Graph) -> str:
+    return g.add("Sub", g.conv("x", 600, 600, 1), "x")
+
+
+def wide_gate(g: Graph) -> str:
+    return g.add("Mul", g.conv("x", 600, 600, 1), g.add("GlobalAveragePool", "x"))
+
+
+def wide_parts(g: Graph) -> str:
+    """Parts of 150 channels, beside those of 200."""
+    left = g.add("Concat", g.conv("x", 600, 300, 1), g.conv("x", 600, 300, 1), axis=1)
+    return g.add("Add", left, g.conv("x", 600, 600, 1))
+
+
+def one_channel(g: Graph) -> str:
+    """An array does all 96 columns of a row at once."""
+    return g.add("Conv", "x", g.weight(1, 1, 1, 1))
+
+
 TINY = Path(__file__).parents[2] / "analysis" / "machines" / "tiny4.json"
 
 NETWORKS: dict[str, tuple[Build, tuple[int, ...], str, str]] = {
@@ -85,6 +139,12 @@ NETWORKS: dict[str, tuple[Build, tuple[int, ...], str, str]] = {
     "parts of a layer": (parts_of_a_layer, (1, 8, 33, 33), "reference144", ""),
     "picked columns": (picked("Relu", 3, 3), (1, 8, 33, 33), "tiny4", ""),
     "picked columns, read often": (picked("HardSwish", 1, 2), (1, 8, 9, 33), "reference144", ""),
+    "one channel": (one_channel, (1, 1, 12, 96), "reference144", ""),
+    "doubled layer": (doubled_layer, (3, 3, 11, 11), "reference144", ""),
+    "wide residual": (wide_residual, (1, 600, 3, 4), "reference144", ""),
+    "wide residual, reversed": (wide_residual_reversed, (1, 600, 3, 4), "reference144", ""),
+    "wide gate": (wide_gate, (1, 600, 3, 4), "reference144", ""),
+    "wide parts": (wide_parts, (1, 600, 3, 4), "reference144", ""),
 }
 """By name: how to build it, the shape of its input, the machine, and options."""
 
@@ -95,25 +155,44 @@ def test_passes_the_guard(name: str) -> None:
     check_model(build(make, *shape), machine, options)
 
 
-def test_several_samples_pass_the_guard() -> None:
-    lower(build(parts_of_a_layer, 1, 8, 33, 33), options=" samples=3")
+@pytest.mark.parametrize(
+    ("make", "shape", "samples"),
+    [
+        (parts_of_a_layer, (1, 8, 33, 33), 3),
+        (wide_then_narrow, (1, 2048, 4, 4), 2),
+        (wide_then_narrow, (1, 2048, 4, 4), 3),
+    ],
+)
+def test_several_samples_pass_the_guard(make: Build, shape: tuple[int, ...], samples: int) -> None:
+    lower(build(make, *shape), options=f" samples={samples}")
 
 
 @pytest.mark.parametrize(
-    ("make", "shape", "cores", "arrays"),
-    [(full_cores, (2, 1, 20, 9), (3, 5), 4), (uneven_branches, (1, 3, 33, 33), (1, 11), 1)],
+    ("make", "shape", "cores", "arrays", "size", "samples"),
+    [
+        (full_cores, (2, 1, 20, 9), (3, 5), 4, 128, 1),
+        (uneven_branches, (1, 3, 33, 33), (1, 11), 1, 128, 1),
+        (large_layer_beside_small_ones, (1, 16, 11, 11), (2, 8), 1, 64, 1),
+        (one_large_layer, (1, 16, 8, 8), (1, 11), 2, 128, 2),
+        (copied_often, (1, 1, 56, 56), (3, 3), 2, 128, 3),
+    ],
 )
 def test_other_machines(
-    make: Build, shape: tuple[int, ...], cores: tuple[int, int], arrays: int, tmp_path: Path
+    make: Build, shape: tuple[int, ...], cores: tuple[int, int], arrays: int, size: int, samples: int, tmp_path: Path
 ) -> None:
-    """Of tiny4's cores, so many rows and columns, each with so many arrays."""
+    """Of tiny4's cores, so many rows and columns, each with so many arrays of ``size`` rows and columns."""
     content = json.loads(TINY.read_text(encoding="utf-8"))
     chip = content["chip_config"]
     chip["core_cnt"], chip["network_config"]["layout"] = cores[0] * cores[1], list(cores)
-    chip["core_config"]["matrix_config"]["xbar_array_count"] = arrays
+    matrix = chip["core_config"]["matrix_config"]
+    matrix["xbar_array_count"], matrix["xbar_size"], matrix["dac_count"] = arrays, [size, size], size
     path = tmp_path / "chip.json"
     path.write_text(json.dumps(content), encoding="utf-8")
-    check_model(build(make, *shape), f'"{path}"')
+    model = build(make, *shape)
+    if samples == 1:
+        check_model(model, f'"{path}"')
+    else:
+        lower(model, f'"{path}"', f" samples={samples}")
 
 
 def test_rows_of_the_input_are_copied_once() -> None:
@@ -127,3 +206,17 @@ def test_rows_of_the_input_are_copied_once() -> None:
 
     lower(build(branches(5, (3, 5)), 1, 4, 8, 8), after_pass=count)
     assert found == [1]
+
+
+@pytest.mark.parametrize(("make", "kind"), [(wide_residual_reversed, "Sub"), (wide_parts, "Add")])
+def test_channels_in_the_same_order_are_not_moved_to_be_combined(make: Build, kind: str) -> None:
+    """However they are cut into tensors: a permutation would be a product."""
+    found: set[str] = set()
+
+    def products(stage: str, module: ModuleOp) -> None:
+        if stage == "convert-onnx-to-spat":
+            found.update(node_name(op) for op in module.walk() if isinstance(op, VMMOp))
+
+    lower(build(make, 1, 600, 3, 4), after_pass=products)
+    assert found
+    assert not [name for name in found if kind in name]

@@ -170,6 +170,20 @@ def test_rollback_keeps_what_is_good() -> None:
     assert "more" in module.attributes
 
 
+def test_an_error_is_explained_only_by_a_pass_that_was_undone_and_is_needed() -> None:
+    guard = guarded(edit_pass(one_replica), module_at("graph"), Mode.ROLLBACK)
+    assert guard.explained(TileError("core 0", "it needs 2 bytes and has 1", "use a larger machine")) is None
+    assert guard.explained(AssertionError()) is None
+    reason = guard.explained(TileError("node 'conv1'", "it is not edited", "run edit first"))
+    assert reason is not None
+    assert str(reason).startswith(
+        "error: guard: pass 'edit': it was undone, and what comes after it needs it (node 'conv1'"
+    )
+    assert "width_of_node" in reason.what
+    harmless = guarded(edit_pass(lambda module: None), module_at("graph"), Mode.ROLLBACK)
+    assert harmless.explained(TileError("node 'conv1'", "it is not edited", "run edit first")) is None
+
+
 def test_report_warns_and_goes_on() -> None:
     warnings: list[str] = []
     guard, module = Guard(Mode.REPORT, warnings.append), module_at("graph")

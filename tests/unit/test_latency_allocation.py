@@ -14,14 +14,11 @@ from tilec.analysis.latency_allocation import (
     BUSY,
     FILL,
     SHARPNESS,
-    Choice,
     InfeasibleError,
-    Layer,
-    Option,
     allocate_for_latency,
-    fits,
     validate_choices,
 )
+from tilec.analysis.replicas import Choice, Layer, Option, fits
 
 
 def option(parts: int = 1, part_arrays: int = 1, row: int = 100, work: int | None = None, latency: int = 100) -> Option:
@@ -214,10 +211,22 @@ def test_no_layer_gets_replicas_that_leave_the_busiest_as_busy() -> None:
 
 
 def test_groups_of_one_array_fill_the_chip() -> None:
-    """Larger ones leave room for packing."""
+    """Larger ones leave room for packing, unless each has a core to itself."""
     small, large = (Layer("layer", 10, (option(1, arrays),)) for arrays in (1, 2))
     assert allocate_for_latency([small], 10, 1) == [Choice(10, 0)]
-    assert allocate_for_latency([large], 10, 2) == [Choice(5, 0)]
+    assert allocate_for_latency([large], 10, 2) == [Choice(10, 0)]
+    packed = allocate_for_latency([large, large], 10, 4)
+    assert 10 < sum(choice.replicas for choice in packed) <= FILL[0] * 10 * 4 // 2
+
+
+def test_the_last_arrays_go_to_a_large_layer_rather_than_to_small_ones() -> None:
+    """Of sixteen arrays, five are left for replicas: the large layer takes three at once, the small ones one each."""
+    small = [Layer(f"small{index}", 11, (option(1, 1, 2850),)) for index in range(4)]
+    large, last = Layer("large", 11, (option(3, 1, 5400),)), Layer("last", 6, (option(4, 1, 6870),))
+    choices = allocate_for_latency([*small, large, last], 16, 1)
+    assert choices[4:] == [Choice(2, 0), Choice(1, 0)]
+    assert sum(choice.replicas for choice in choices[:4]) == 6
+    assert validate_choices([*small, large, last], choices, 16, 1) == []
 
 
 def test_parts_of_one_replica_and_all_replicas_are_on_different_cores() -> None:

@@ -7,14 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from guard_programs import network as network_of_guard
 from tilec.codegen.expansion import expand_program
 from tilec.codegen.instruction_table import InstructionTable
 from tilec.codegen.package import package_digest, read_package
+from tilec.passes import guard
+from tilec.passes.guard import contract_of
 from tilec.simulators.functional import run
 from tilec.tools import tile_opt
 from tilec.tools.compile_driver import CompileDriver
 from tilec.tools.tile_compile import main
+
+TINY = Path(__file__).parents[2] / "analysis" / "machines" / "tiny4.json"
 
 NETWORK = """\
 func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
@@ -138,6 +144,62 @@ def test_a_package_that_breaks_the_contract_is_not_written(
     assert not (tmp_path / "out").exists()
     assert main([*arguments, "--guard=report"]) == 0
     assert (tmp_path / "out").exists()
+
+
+def reject(name: str, patch: pytest.MonkeyPatch) -> None:
+    """Lets a pass break its contract: it may not even lower."""
+    patch.setattr(guard, "contract_of", lambda one: guard.STRICTEST if one.name == name else contract_of(one))
+
+
+LOWERINGS = (
+    "convert-onnx-to-spat",
+    "spat-schedule-peft",
+    "spat-materialize-schedule",
+    "spat-realize-communication",
+    "convert-spat-to-pim",
+    "pim-bufferize",
+    "pim-plan-memory",
+)
+"""Passes that later ones need."""
+
+
+@pytest.mark.parametrize("name", LOWERINGS)
+def test_without_a_pass_that_was_undone_there_is_no_package(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error is about this pass, and says what got worse, not which pass has missed it."""
+    model = tmp_path / "model.onnx"
+    onnx.save(network_of_guard(), model)
+    reject(name, monkeypatch)
+    assert main([str(model), "-q", "-o", str(tmp_path / "out"), "--machine", "tiny4", "--guard=rollback"]) == 1
+    warning, error = capsys.readouterr().err.splitlines()
+    assert warning.startswith(f"warning: guard: pass '{name}': ")
+    assert error.startswith(f"error: guard: pass '{name}': it was undone, and what comes after it needs it (")
+    fault = warning.removeprefix(f"warning: guard: pass '{name}': ").removesuffix("; its change is undone")
+    assert f"): {fault}; " in error
+    assert "--guard=report" in error
+
+
+def test_a_model_that_cannot_be_compiled_is_no_fault_of_a_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the guard says of a pass: what the user can do something about comes first."""
+    machine = tmp_path / "small.json"
+    content = json.loads(TINY.read_text(encoding="utf-8"))
+    content["chip_config"]["core_config"]["local_memory_config"]["memory_size"] = 256
+    machine.write_text(json.dumps(content), encoding="utf-8")
+    model = tmp_path / "model.onnx"
+    onnx.save(network_of_guard(), model)
+    arguments = [str(model), "-q", "-o", str(tmp_path / "out"), "--machine"]
+    reject("spat-schedule-peft", monkeypatch)
+    assert main([*arguments, str(machine)]) == 1
+    assert "bytes of local memory and has 256" in capsys.readouterr().err
+    assert main([*arguments, "tiny4"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: guard: pass 'spat-schedule-peft': changed: level")
+    assert "not of the model" in error
+    assert "--guard=report" in error
+    assert "--guard-report" in error
 
 
 def never(*_: object) -> None:

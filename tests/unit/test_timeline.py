@@ -244,6 +244,18 @@ def test_a_receiver_waits_a_little_for_a_message(begins: tuple[int, ...]) -> Non
     assert finishes(timeline)[1] == [received + 1000 - done]
 
 
+def test_a_receiver_of_long_instructions_waits_longer() -> None:
+    """A row that is there within a quarter of the usual instruction does not wait for the end of one."""
+    long = 8 * PATIENCE
+    for there, waits in ((long // 5, True), (long // 3, False)):
+        held = replace(batch(3, 2 * long, [1]), begins=(0, long))
+        batches = [batch(1, there, [0]), held, batch(1, 30, [1], row_by_row(0))]
+        timeline = schedule_lanes(batches, CORES)
+        assert validate_timeline(batches, timeline) == []
+        assert timeline.messages[0].tolist() == [[0, 1, there if waits else long]]
+        assert int(timeline.start[1][0]) == (there + RECEIVE if waits else 0)
+
+
 def test_an_urgent_lane_interrupts_another_one() -> None:
     """Core 1 is in the middle of a long lane when the row comes that a longer one on core 2 waits for: the lane in
     between runs at once, between two instructions, and the long one goes on when its row has been sent."""
@@ -270,7 +282,7 @@ def test_an_urgent_lane_interrupts_another_one() -> None:
 
 def test_of_rows_that_wait_one_that_can_go_goes_first() -> None:
     """Core 1 reads the more urgent row, but cannot take it for long; core 2 can."""
-    long, there = 10 * PATIENCE, 2 * COURTESY
+    long, there = 10 * PATIENCE, 3 * PATIENCE
     batches = [
         batch(1, there, [0]),
         replace(batch(1, long, [1]), begins=(0,)),
@@ -278,6 +290,7 @@ def test_of_rows_that_wait_one_that_can_go_goes_first() -> None:
         batch(1, 9, [2], row_by_row(0)),
     ]
     assert schedule_lanes(batches, CORES).messages[0].tolist() == [[0, 1, long], [0, 2, there]]
+    batches[0] = batch(1, 2 * COURTESY, [0])
     batches[1] = replace(batch(1, PATIENCE, [1]), begins=(0,))
     sent = schedule_lanes(batches, CORES).messages[0].tolist()
     assert sent == [[0, 1, PATIENCE], [0, 2, PATIENCE + SEND + FLIGHT]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import replace
 from itertools import product
@@ -16,8 +17,9 @@ from ir_edits import ops_of
 from tilec.analysis.proxies import Level, Proxies, counts
 from tilec.analysis.window import OUTSIDE
 from tilec.analysis.yardsticks import (
-    crowded_memory,
+    busy_in_turn,
     deal_cores,
+    dumb_order,
     dumb_schedule,
     nearer_than_at_random,
     needed_copies,
@@ -247,12 +249,13 @@ def test_rows_sent_as_planned() -> None:
 
 
 def live_bytes(module: ModuleOp) -> int:
-    """The most bytes on a core, step by step: what has arrived there and is still to be used."""
+    """The most bytes on a core, step by step: what has a place there, from its first use to its last."""
     (chip,) = ops_of(module, pim.ProgramOp)
     size_of = target_of(module).element_bytes
     periods: list[tuple[int, int, int, int]] = []
     zeros: dict[int, tuple[int, int]] = {}
     batches = ops_of(module, pim.CoreBatchOp)
+    tiles_of: list[tuple[pim.CoreBatchOp, int, int, int, int]] = []
     for rows in ops_of(module, pim.RowsOp):
         _, columns, channels = shape_of(rows.result)
         first: dict[tuple[int, int], int] = {}
@@ -288,7 +291,10 @@ def live_bytes(module: ModuleOp) -> int:
                         else:
                             use(cores[lane], row, ends)
         slot = (sum(rows.pads) + columns) * channels + rows.slack.value.data
-        periods += [(core, first[core, row], end, slot) for (core, row), end in last.items()]
+        for home in {core for core, _ in last}:
+            lives = [(first[core, row], end) for (core, row), end in last.items() if core == home]
+            depth = max(sum(begin <= step <= end for begin, end in lives) for step, _ in lives)
+            periods.append((home, min(lives)[0], max(end for _, end in lives), depth * slot))
     periods += [(core, -1, end, size) for core, (size, end) in zeros.items()]
     for op in batches:
         frame = 0
@@ -301,8 +307,20 @@ def live_bytes(module: ModuleOp) -> int:
             }
             living = [tile for tile in tiles if uses[tile] and min(uses[tile]) <= at <= max(uses[tile])]
             frame = max(frame, sum(int(np.prod(shape_of(a.result))) + a.slack.value.data for a in living))
-        for lane in zip(op.lane_cores.tolist(), op.steps.array.tolist(), op.last_steps.tolist(), strict=True):
-            periods.append((*lane, frame))
+        lanes = zip(op.lane_cores.tolist(), op.steps.array.tolist(), op.last_steps.tolist(), strict=True)
+        tiles_of += [(op, frame, *lane) for lane in lanes]
+    meet = {
+        (one[0], one[2])
+        for one, other in itertools.permutations(tiles_of, 2)
+        if one[2] == other[2] and one[3] <= other[4] and other[3] <= one[4]
+    }
+    for core in {one[2] for one in tiles_of}:
+        apart = {op for op, home in meet if home == core}
+        mine = [one for one in tiles_of if one[2] == core]
+        for group in [[one for one in mine if one[0] is op] for op in apart] + [[m for m in mine if m[0] not in apart]]:
+            if group:
+                largest = max(one[1] for one in group)
+                periods.append((core, min(one[3] for one in group), max(one[4] for one in group), largest))
     for constant in ops_of(module, pim.ConstantRowsOp):
         users = [op for op in batches if constant.result in op.constants]
         for core in {core for op in users for core in op.lane_cores.tolist()}:
@@ -324,7 +342,7 @@ def test_bytes_that_live_at_the_same_time() -> None:
     found = proxies(module)
     assert found.live_bytes_max == live_bytes(module)
     assert found.core_bytes_max is not None
-    assert found.core_bytes_max >= found.live_bytes_max
+    assert found.core_bytes_max <= found.live_bytes_max * 3 // 2
 
 
 def test_buffers_take_no_more_than_tensors() -> None:
@@ -365,9 +383,30 @@ def test_replicas_on_cores() -> None:
 def test_schedules() -> None:
     chip = replace(CHIP, dumb_cycles=160, dumb_span_cycles=80, input_load_cycles=5)
     assert dumb_schedule("dumb_cycles", 8)(GRAPH, chip) == 160 + 20 + 20 + 5
-    assert dumb_schedule("dumb_span_cycles", 8)(GRAPH, chip) == 80 + 10 + 10 + 5
     for missing in ("dumb_cycles", "input_load_cycles", "cores"):
         assert dumb_schedule("dumb_cycles", 8)(GRAPH, replace(chip, **{missing: None})) is None
+
+
+def test_the_busiest_core() -> None:
+    """It may do half as much more; or as much more as leaves the end where the dumb schedule has it."""
+    chip = replace(CHIP, dumb_busy_cycles=100, dumb_cycles=1000, scheduled_cycles=1000, input_load_cycles=0)
+    assert busy_in_turn(GRAPH, chip) == 150
+    assert busy_in_turn(GRAPH, replace(chip, scheduled_cycles=2000)) == 150
+    assert busy_in_turn(GRAPH, replace(chip, scheduled_cycles=700)) == 400
+    assert busy_in_turn(GRAPH, replace(chip, input_load_cycles=80)) == 180
+    for missing in ("dumb_busy_cycles", "dumb_cycles", "scheduled_cycles", "input_load_cycles"):
+        assert busy_in_turn(GRAPH, replace(chip, **{missing: None})) is None
+
+
+def test_the_order() -> None:
+    """It may take an eighth longer; or as much as leaves the end where the dumb schedule has it."""
+    chip = replace(CHIP, dumb_span_cycles=800, dumb_cycles=1000, scheduled_cycles=1000, input_load_cycles=5)
+    limit = dumb_order(8)
+    assert limit(GRAPH, chip) == 800 + 100 + 5
+    assert limit(GRAPH, replace(chip, scheduled_cycles=2000)) == 905
+    assert limit(GRAPH, replace(chip, scheduled_cycles=700)) == 800 + 300 + 5
+    for missing in ("dumb_span_cycles", "dumb_cycles", "scheduled_cycles", "input_load_cycles"):
+        assert limit(GRAPH, replace(chip, **{missing: None})) is None
 
 
 def test_places_on_the_mesh() -> None:
@@ -381,8 +420,7 @@ def test_places_on_the_mesh() -> None:
 def test_yardsticks_that_are_not_known_permit_nothing() -> None:
     assert with_room("dealt_span_cycles", 4)(GRAPH, replace(CHIP, dealt_span_cycles=100)) == 125
     assert with_room("dealt_span_cycles")(GRAPH, CHIP) is None
-    assert crowded_memory(GRAPH, replace(CHIP, live_bytes_max=100)) == 225
-    assert crowded_memory(GRAPH, CHIP) is None
+    assert with_room("live_bytes_max")(GRAPH, replace(CHIP, live_bytes_max=100)) == 150
     assert part_of("mvm_count", 4)(GRAPH, replace(CHIP, mvm_count=43)) == 10
     assert part_of("mvm_count", 4)(GRAPH, CHIP) is None
     copies = needed_copies("local_copies", "overwritten")
