@@ -1,9 +1,9 @@
 """Whether an op is valid, judged part by part.
 
-What xDSL demands of an op by its definition, it demands of parts that have nothing to do with each other: of the
-operands, of the results, and of each property. New ops mostly consist of parts that others had before, so that xDSL
-judges each part once. What an op demands beyond its definition, by a `verify_` of its own and by its traits, is asked of
-every op. Where parts do not tell, nothing is accepted, and xDSL has to judge the op as a whole.
+What xDSL demands of an op by its definition, it demands of parts that have nothing to do with each other: of operands
+and results, and of each property. New ops mostly consist of parts that others had before, so that xDSL judges each part
+once. What an op demands beyond its definition, by a `verify_` of its own and by its traits, is asked of every op. Where
+parts do not tell, nothing is accepted, and xDSL has to judge the op as a whole.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from xdsl.ir import Attribute, Operation
 from xdsl.irdl import AttrSizedSegments, BaseAttr, OpDef, OptPropertyDef, VerificationContext
@@ -22,14 +22,8 @@ from xdsl.utils.exceptions import VerifyException
 NOT_TOLD_APART = -1
 """Instead of the number of an attribute."""
 
-_Values: TypeAlias = Literal[VarIRConstruct.OPERAND, VarIRConstruct.RESULT]
-_SEGMENTS: tuple[tuple[_Values, str], ...] = (
-    (VarIRConstruct.OPERAND, "operandSegmentSizes"),
-    (VarIRConstruct.RESULT, "resultSegmentSizes"),
-)
-"""With the properties that share them out to the names of a definition."""
-
-_NO_VARIABLES = VerificationContext()
+_SEGMENTS = "operandSegmentSizes", "resultSegmentSizes"
+"""The properties that share operands and results out to the names of a definition."""
 
 
 class VerifiedParts:
@@ -79,13 +73,15 @@ class VerifiedParts:
                 if number == NOT_TOLD_APART or not _stands_alone(partial(of.properties[name].constr.verify, attribute)):
                     return False
                 seen.add(number)
-        for (construct, sizes), values in zip(_SEGMENTS, (op.operands, op.results), strict=True):
-            segments = number_of(properties[sizes]) if sizes in properties else None
-            key = (construct, segments, *[number_of(value.type) for value in values])
-            if key not in kind.values:
-                if NOT_TOLD_APART in key or not _stands_alone(partial(irdl_op_verify_arg_list, op, of, construct)):
-                    return False
-                kind.values.add(key)
+        operands, results = op.operands, op.results
+        segments = [number_of(properties[sizes]) for sizes in _SEGMENTS if sizes in properties]
+        types = [number_of(value.type) for values in (operands, results) for value in values]
+        key = (len(operands), len(segments), *segments, *types)
+        if key not in kind.values:
+            if NOT_TOLD_APART in key:
+                return False
+            _verify_values(op, of)
+            kind.values.add(key)
         return not (op.regions or of.regions) or _stands_alone(partial(irdl_op_verify_regions, op, of))
 
 
@@ -121,7 +117,7 @@ class _Kind:
         properties = {} if definition is None else definition.of.properties
         self.properties: dict[str, set[object]] = {name: set() for name in properties}
         self.values: set[tuple[object, ...]] = set()
-        """Types of all operands, or of all results."""
+        """Types of operands and results."""
 
 
 def _definition(verify: Callable[[Operation], None]) -> _Definition | None:
@@ -144,14 +140,21 @@ def _definition(verify: Callable[[Operation], None]) -> _Definition | None:
     )
 
 
+def _verify_values(op: Operation, of: OpDef) -> None:
+    """VerifyException if operands or results are not as they have to be. They may depend on each other."""
+    context = VerificationContext()
+    irdl_op_verify_arg_list(op, of, VarIRConstruct.OPERAND, context)
+    irdl_op_verify_arg_list(op, of, VarIRConstruct.RESULT, context)
+
+
 def _stands_alone(verify: Callable[[VerificationContext], None]) -> bool:
     """Whether a part is valid, whatever the others are: VerifyException if it is not.
 
-    Constraints with variables bind them: what they demand of other parts depends on this one.
+    Constraints with variables bind them: then, what the part may be depends on others.
     """
     context = VerificationContext()
     verify(context)
-    return context == _NO_VARIABLES
+    return not (context.attr_variables or context.range_variables or context.int_variables)
 
 
 def _may_end(op: Operation) -> bool:
