@@ -137,7 +137,7 @@ class Batch:
 def _table(op: AnyBatch, name: str) -> Ints | None:
     """A property of a batch that need not be there."""
     found = op.properties.get(name)
-    return found.array.astype(np.int64) if isinstance(found, ArrayAttr) else None
+    return found.array.astype(np.int64, copy=False) if isinstance(found, ArrayAttr) else None
 
 
 class BatchProgram:
@@ -176,6 +176,23 @@ class BatchProgram:
         other = copy(self)
         other.batches = batches
         return other
+
+    def rows_read(self, first_row: Mapping[Tensor, int]) -> tuple[Ints, Ints]:
+        """All that lanes read of tensors whose rows are numbered from ``first_row`` on: the row, and the lane, numbered
+        through all batches."""
+        none = np.zeros(0, np.int64)
+        rows, places, counts, begins = [none], [none], [none], list[int]()
+        for batch in self.batches:
+            inputs = zip(batch.read_inputs, batch.reads, strict=True)
+            known = [(place, first_row[tensor]) for place, (tensor, _, _) in inputs if tensor in first_row]
+            row, place, count = batch.lane_reads.flat(tuple([place for place, _ in known]))
+            rows.append(row)
+            places.append(place + len(begins))
+            counts.append(count)
+            begins += [first for _, first in known]
+        count = np.concatenate(counts)
+        row = np.concatenate(rows) + np.array(begins, np.int64)[np.concatenate(places)]
+        return row, np.repeat(np.arange(len(count)), count)
 
     def _name_tensors(self) -> None:
         index: dict[Operation, int] = {op: position for position, op in enumerate(self.body_ops)}
