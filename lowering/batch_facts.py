@@ -168,7 +168,7 @@ class BatchMemory:
             return None
         arrays = [one.array if isinstance(one, ArrayAttr) else None for one in columns]
         lanes, replicas = op.lane_count, op.replica_count
-        key = lanes, replicas, *(None if one is None else (one.dtype.str, one.shape, one.tobytes()) for one in arrays)
+        key = lanes, replicas, *[None if one is None else (one.dtype.char, one.shape, one.tobytes()) for one in arrays]
         found = self._schedules.get(key)
         if found is None:
             cores, steps, _, _ = arrays

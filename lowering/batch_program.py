@@ -222,30 +222,29 @@ class BatchProgram:
         inputs = operands[0]
         reads: list[tuple[Tensor, RowWindow | None, Ints]] = []
         read_inputs: list[int] = []
-        for place, (value, (window, rows)) in enumerate(zip(inputs, facts.windows, strict=True)):
-            tensor = self.values.get(value)
+        tensors = [self.values.get(value) for value in inputs]
+        for place, (tensor, (window, rows)) in enumerate(zip(tensors, facts.windows, strict=True)):
             if tensor is not None:  # else it is a stack of constants
                 reads.append((tensor, window, rows))
                 read_inputs.append(place)
                 tensor.readers.append((index, rows))
         names = self._labels[index].split("+")
-        cost, by_nodes = self._costs(op, facts, inputs, names)
+        cost, by_nodes = self._costs(op, facts, tensors, names)
         return Batch(op, operands, facts, self._schedules[index], names, cost, by_nodes, reads, tuple(read_inputs))
 
     def _costs(
-        self, op: AnyBatch, facts: BatchFacts, inputs: Sequence[SSAValue], names: Sequence[str]
+        self, op: AnyBatch, facts: BatchFacts, inputs: Sequence[Tensor | None], names: Sequence[str]
     ) -> tuple[BodyCost, dict[str, dict[str, int]]]:
         """Of one lane: its cost; elements of products, and of sums of products of slices, by node."""
         body, target = facts.body, self.target
         if isinstance(body, TileBody):
-            sums = tuple([self._is_partial(value, names) for value in inputs])
+            sums = tuple([self._is_partial(tensor, names) for tensor in inputs])
             return body.once(("cost", target, sums), lambda: _tile_costs(body, target, sums))
         ops, on_tensors = self.body_ops[op], bool(op.results)
         return body.once(("cost", target, on_tensors), lambda: _instruction_costs(body, ops, on_tensors, target))
 
-    def _is_partial(self, value: SSAValue, names: Sequence[str]) -> bool:
+    def _is_partial(self, tensor: Tensor | None, names: Sequence[str]) -> bool:
         """Whether an input is a sum of products of some slices of one of these nodes, on whatever way it came."""
-        tensor = self.values.get(value)
         if tensor is None or tensor.producer is None:
             return False
         body = self.bodies[tensor.producer]

@@ -14,7 +14,7 @@ from ..analysis.proxies import Level
 from ..analysis.window import OUTSIDE
 from .batch_program import Batch, BatchProgram, Tensor
 from .loaded_constants import LoadedConstant, loaded_constants
-from .schedule_span import LaneRun, Moves, ScheduledLanes
+from .schedule_span import LaneRun, Moves, ScheduledLanes, distinct
 
 Ints = NDArray[np.int64]
 
@@ -208,7 +208,7 @@ class Traffic:
         read, lane = self._program.rows_read(first)
         core = np.concatenate([batch.lane_cores for batch in batches])[lane]
         found = np.concatenate((said, read * _CORES + core))
-        pairs = np.sort(np.concatenate((_distinct(found), again)))
+        pairs = np.sort(np.concatenate((distinct(found), again)))
         row, core = np.divmod(pairs, _CORES)
         row, core = row[away := home[row] != core], core[away]
         ends = [0, *np.searchsorted(row, np.cumsum(rows)).tolist()]
@@ -297,9 +297,3 @@ def _said(needs: Sequence[tuple[int, Ints]]) -> tuple[Ints, Ints]:
 
 def _joined(tables: Sequence[Ints]) -> Ints:
     return tables[0] if len(tables) == 1 else np.concatenate(tables)
-
-
-def _distinct(numbers: Ints) -> Ints:
-    """Each number once, ascending. `np.unique` takes longer if numbers differ."""
-    ordered = np.sort(numbers)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]

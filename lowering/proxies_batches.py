@@ -237,12 +237,13 @@ class _Fields:
         cores = np.concatenate([batch.lane_cores for batch in self.batches])
         end = max(batch.scheduled.end_step for batch in self.batches)
         found["step_count"] = end - min(batch.scheduled.first_step for batch in self.batches)
-        found["width"] = len(np.unique(cores))
-        state = hashlib.blake2b(digest_size=8)
+        found["width"] = int(np.count_nonzero(np.bincount(cores)))
+        parts: list[bytes] = []
         for batch in self.batches:
-            state.update(f"{'+'.join(batch.names)} {batch.replicas} ".encode())
-            state.update(batch.lane_cores[: batch.replicas].tobytes())
-        found |= {"assignment": state.hexdigest(), "order": order_digest(self.program)}
+            title = f"{'+'.join(batch.names)} {batch.replicas} "
+            parts += title.encode(), batch.lane_cores[: batch.replicas].tobytes()
+        assignment = hashlib.blake2b(b"".join(parts), digest_size=8).hexdigest()
+        found |= {"assignment": assignment, "order": order_digest(self.program)}
         instructions = np.repeat([b.cost.instructions for b in self.batches], [b.lanes for b in self.batches])
         found["instructions_max"] = int(np.bincount(cores, instructions).max())
         if self.target is not None:
