@@ -153,8 +153,9 @@ class BatchProgram:
         """Of batches with the ops of their bodies, and of the ops beside them."""
         self.others = others
         self.target = target
-        self.values: dict[SSAValue, Tensor] = {}
-        """The tensor that each value or buffer stands for."""
+        self.values: dict[int, Tensor] = {}
+        """The tensor that each value or buffer stands for, by the identity of the value, which the ops here hold: to hash
+        a value takes a call."""
         self.body_ops = bodies
         """The ops of the body of each batch."""
         self.loaded_constants: dict[AnyBatch, list[LoadedConstant]] = {}
@@ -198,9 +199,9 @@ class BatchProgram:
         index: dict[Operation, int] = {op: position for position, op in enumerate(self.body_ops)}
         for op, position in index.items():
             for number, (value, shape) in enumerate(zip(op.results, self._facts[position].shapes, strict=True)):
-                self.values[value] = Tensor(shape, position, number, self._labels[position])
+                self.values[id(value)] = Tensor(shape, position, number, self._labels[position])
         for op in ops_of(self.others, spat.InputOp, pim.InputOp):
-            self.values[op.result] = Tensor(shape_of(op.result), None, 0, op.input_name.data)
+            self.values[id(op.result)] = Tensor(shape_of(op.result), None, 0, op.input_name.data)
         producers = {
             out: place
             for op, place in index.items()
@@ -210,11 +211,18 @@ class BatchProgram:
         for op in ops_of(self.others, pim.RowsOp):
             position = producers.get(op.result)
             label = UNNAMED if position is None else self._labels[position]
-            self.values[op.result] = Tensor(shape_of(op.result), position, 0, label)
+            self.values[id(op.result)] = Tensor(shape_of(op.result), position, 0, label)
         # The values that stand for a tensor after it has travelled. Their sources may follow one another.
         for op in ops_of(self.others, *_TRAVELS):
-            if op.result is not None:
-                self.values[op.result] = self.values[op.source]
+            if op.results:
+                self.values[id(op.results[0])] = self._tensor(op.source)
+
+    def _tensor(self, value: SSAValue) -> Tensor:
+        """KeyError if the value stands for none."""
+        found = self.values.get(id(value))
+        if found is None:
+            raise KeyError(value)
+        return found
 
     def _batch(self, index: int, op: AnyBatch) -> Batch:
         facts = self._facts[index]
@@ -222,7 +230,7 @@ class BatchProgram:
         inputs = operands[0]
         reads: list[tuple[Tensor, RowWindow | None, Ints]] = []
         read_inputs: list[int] = []
-        tensors = [self.values.get(value) for value in inputs]
+        tensors = list(map(self.values.get, map(id, inputs)))
         for place, (tensor, (window, rows)) in enumerate(zip(tensors, facts.windows, strict=True)):
             if tensor is not None:  # else it is a stack of constants
                 reads.append((tensor, window, rows))
@@ -254,13 +262,13 @@ class BatchProgram:
 
     def _collect_tables(self) -> None:
         for op in ops_of(self.others, spat.DeferredCommunicationOp):
-            self.values[op.source].needs.append(op.needs.array)
+            self._tensor(op.source).needs.append(op.needs.array)
         for op in ops_of(self.others, spat.ChannelSendOp, pim.TransferOp):
-            self.values[op.source].messages.append(op.messages.array)
+            self._tensor(op.source).messages.append(op.messages.array)
         for op in ops_of(self.others, pim.LoadOp):
             loaded = op.result if op.dest is None else op.dest
             assert loaded is not None
-            self.values[loaded].loads.append(op.rows.array)
+            self._tensor(loaded).loads.append(op.rows.array)
 
 
 def _tile_costs(

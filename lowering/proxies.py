@@ -129,9 +129,11 @@ class _Groups:
                 continue
             inside: list[Operation] = []
             for region in op.regions:
-                for block in region.blocks:
+                block = region.first_block
+                while block is not None:
                     groups.value_count += len(block.args)
                     inside += block_ops(block)
+                    block = block.next_block
             groups.op_count += len(inside)
             groups.value_count += sum(map(len, map(_RESULTS, inside)))
             if kind is _Kind.BATCH:

@@ -168,7 +168,7 @@ class _Fields:
         """What stands for a tensor that is computed again, by the identity of this."""
 
         def same(value: SSAValue) -> int:
-            found = values.get(value) or self._constant(value)
+            found = values.get(id(value)) or self._constant(value)
             return id(first.get(id(found), found))
 
         def again(one: Batch, other: Batch) -> bool:
@@ -194,7 +194,7 @@ class _Fields:
                     continue
                 _add(self._part("recomputed"), one.names[0], one.lanes * (one.cost.products + one.cost.vectors))
                 for mine, its in zip(one.op.results, other.op.results, strict=True):
-                    first[id(values[mine])] = values[its]
+                    first[id(values[id(mine)])] = values[id(its)]
 
     def _constant(self, value: SSAValue) -> object:
         """What stands for a constant when operands are compared: the first of equal content."""

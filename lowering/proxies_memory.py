@@ -124,7 +124,7 @@ def live_bytes_max(program: BatchProgram, target: Target) -> int:
 
 def _rows(program: BatchProgram) -> Ints:
     """Lines of core, first and last step and size of the rows of all tensors on all cores that have them."""
-    slots = {program.values[op.result]: _slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp)}
+    slots = {program.values[id(op.result)]: _slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp)}
     rows = [tensor.shape[0] for tensor in slots]
     first_row = dict(zip(slots, accumulate(rows, initial=0), strict=False))
     made = [(tensor, program.batches[tensor.producer]) for tensor in slots if tensor.producer is not None]

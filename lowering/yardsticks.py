@@ -85,7 +85,7 @@ def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -
     for index, (batch, body) in enumerate(zip(program.batches, program.bodies, strict=True)):
         assert isinstance(body, TileBody)
         assert isinstance(batch.op, spat.BatchOp)
-        inputs = [program.values.get(value) for value in batch.operands[0]]
+        inputs = list(map(program.values.get, map(id, batch.operands[0])))
         sums = tuple([t is not None and t.producer is not None and of_slices[t.producer][t.result] for t in inputs])
         counted = body.once(("counts", size, sums), partial(_counts_of, body, size, sums))
         amounts, of_slices[index], candidates = counted
