@@ -154,8 +154,8 @@ class BatchProgram:
         self.others = others
         self.target = target
         self.values: dict[int, Tensor] = {}
-        """The tensor that each value or buffer stands for, by the identity of the value, which the ops here hold: to hash
-        a value takes a call."""
+        """The tensor that each value or buffer stands for, by the identity of the value, which ops hold: to hash one
+        takes a call."""
         self.body_ops = bodies
         """The ops of the body of each batch."""
         self.loaded_constants: dict[AnyBatch, list[LoadedConstant]] = {}
