@@ -125,9 +125,11 @@ def _nodes(package: Package, core: npt.NDArray[np.int32]) -> dict[str, object]:
     names = [*(name or UNNAMED for name in program.node_names), UNNAMED]
     node = program.node % len(names)
     computes = np.flatnonzero(_COMPUTES[program.columns.op])
-    pairs = np.unique(node[computes].astype(np.int64) * program.core_count + core[computes])
+    pairs = node[computes].astype(np.int64) * program.core_count + core[computes]
+    # A core mostly computes something of one node for a while.
+    changes = np.flatnonzero(np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)])
     places: list[tuple[str, int]] = []
-    for pair in map(int, pairs):
+    for pair in map(int, np.unique(pairs[changes])):
         number, one = divmod(pair, program.core_count)
         places.append((names[number], one))
     width: dict[str, int] = {}
@@ -183,8 +185,8 @@ def _precision(package: Package, weight_bits: int | None) -> Precision | None:
     columns = package.program.columns
     settings, products = columns.op == Op.SETBW, columns.op == Op.MVMUL
     found = np.unique(np.stack((columns.a[settings], columns.b[settings])), axis=1)
-    weights = np.unique(columns.a[products])
-    if found.shape[1] != 1 or len(weights) > 1:
+    weights = columns.a[products]
+    if found.shape[1] != 1 or bool((weights != weights[:1]).any()):
         return None
     if not len(weights):
         recorded = package.options.get("weight_bits") if weight_bits is None else weight_bits

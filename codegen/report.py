@@ -78,7 +78,7 @@ def instruction_cycles(program: Program, machine: Machine, precision: Precision)
     core = program.core_of_rows()
     cycles = np.ones(len(columns), np.int64)
     op, a, b = columns.op, columns.a.astype(np.int64), columns.b.astype(np.int64)
-    for code in np.unique(op).tolist():
+    for code in np.flatnonzero(np.bincount(op)).tolist():
         rows = np.flatnonzero(op == code)
         match Op(code):
             case Op.MVMUL:

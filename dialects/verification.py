@@ -23,16 +23,22 @@ MOST_READS = 1 << 26
 """A table of all rows that lanes read fits memory."""
 
 
-_UNSIGNED = {dtype: np.dtype(f"u{dtype.itemsize}") for dtype in DTYPES.values() if dtype.kind in "iu"}
-
-_LIMITS = {dtype: min(MOST_STEPS, int(np.iinfo(dtype).max) + 1) for dtype in _UNSIGNED}
+_UNSIGNED = {
+    dtype: (np.dtype(f"u{dtype.itemsize}"), min(MOST_STEPS, int(np.iinfo(dtype).max) + 1))
+    for dtype in DTYPES.values()
+    if dtype.kind in "iu"
+}
+"""Of each type of integers, the one without a sign, and what numbers have to be less than."""
 
 
 def numbers_fit(table: ArrayAttr) -> bool:
     """Whether no number of a schedule is negative, or larger than what can be computed with."""
+    data = table.data
+    if not data.has_data or not data.array.size:
+        return True
     # As numbers without a sign, negative ones are the largest: so one look at all is enough.
-    dtype = table.dtype
-    return not table.has_data or not table.size or int(table.array.view(_UNSIGNED[dtype]).max()) < _LIMITS[dtype]
+    unsigned, limit = _UNSIGNED[data.dtype]
+    return int(np.maximum.reduce(data.array.view(unsigned), axis=None)) < limit
 
 
 def verify_numbers(what: str, table: ArrayAttr) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from hashlib import blake2b
+from operator import attrgetter
 from typing import cast
 
 import numpy as np
@@ -17,10 +18,14 @@ from ..dialects import pim, spat
 from ..dialects.spat import WindowAttr, shape_of
 from ..dialects.tile import ArrayAttr
 from .body_memory import Body, BodyMemory
+from .op_kinds import is_of
 
 Ints = NDArray[np.int64]
 AnyBatch = spat.BatchOp | pim.CoreBatchOp
 
+
+_TYPE = attrgetter("_type")
+"""What is behind the property `type`, which takes several times as long."""
 
 _NO_RESUMES: Ints = np.zeros((0, 3), np.int64)
 _NO_RESUMES.flags.writeable = False
@@ -141,7 +146,7 @@ class BatchMemory:
         """
         properties = op.properties
         windows = cast("BuiltinArrayAttr[Attribute]", properties["windows"])
-        if isinstance(op, spat.BatchOp):
+        if is_of(type(op), (spat.BatchOp,)):
             body = self.bodies.tile_body(op.block, len(windows), body_ops)
         else:
             body = self.bodies.body(op.block, body_ops)
@@ -150,9 +155,9 @@ class BatchMemory:
             properties["lanes"],
             properties.get("replicas"),
             windows,
-            *[one.type for one in op.results],
+            *map(_TYPE, op.results),
         ]
-        elements = [one.array.tobytes() for one in windows if type(one) is ArrayAttr]
+        elements = [one.array.tobytes() for one in windows.data if type(one) is ArrayAttr]
         key = tuple(map(id, held)), tuple(elements)
         found = self._seen.get(key) or self._kept.get(key)
         if found is None:
@@ -168,7 +173,7 @@ class BatchMemory:
             return None
         arrays = [one.array if isinstance(one, ArrayAttr) else None for one in columns]
         lanes, replicas = op.lane_count, op.replica_count
-        key = lanes, replicas, *(None if one is None else (one.dtype.str, one.shape, one.tobytes()) for one in arrays)
+        key = lanes, replicas, *[None if one is None else (one.dtype.char, one.shape, one.tobytes()) for one in arrays]
         found = self._schedules.get(key)
         if found is None:
             cores, steps, _, _ = arrays

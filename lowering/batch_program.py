@@ -137,7 +137,7 @@ class Batch:
 def _table(op: AnyBatch, name: str) -> Ints | None:
     """A property of a batch that need not be there."""
     found = op.properties.get(name)
-    return found.array.astype(np.int64) if isinstance(found, ArrayAttr) else None
+    return found.array.astype(np.int64, copy=False) if isinstance(found, ArrayAttr) else None
 
 
 class BatchProgram:
@@ -153,8 +153,9 @@ class BatchProgram:
         """Of batches with the ops of their bodies, and of the ops beside them."""
         self.others = others
         self.target = target
-        self.values: dict[SSAValue, Tensor] = {}
-        """The tensor that each value or buffer stands for."""
+        self.values: dict[int, Tensor] = {}
+        """The tensor that each value or buffer stands for, by the identity of the value, which ops hold: to hash one
+        takes a call."""
         self.body_ops = bodies
         """The ops of the body of each batch."""
         self.loaded_constants: dict[AnyBatch, list[LoadedConstant]] = {}
@@ -177,13 +178,30 @@ class BatchProgram:
         other.batches = batches
         return other
 
+    def rows_read(self, first_row: Mapping[Tensor, int]) -> tuple[Ints, Ints]:
+        """All that lanes read of tensors whose rows are numbered from ``first_row`` on: the row, and the lane, numbered
+        through all batches."""
+        none = np.zeros(0, np.int64)
+        rows, places, counts, begins = [none], [none], [none], list[int]()
+        for batch in self.batches:
+            inputs = zip(batch.read_inputs, batch.reads, strict=True)
+            known = [(place, first_row[tensor]) for place, (tensor, _, _) in inputs if tensor in first_row]
+            row, place, count = batch.lane_reads.flat(tuple([place for place, _ in known]))
+            rows.append(row)
+            places.append(place + len(begins))
+            counts.append(count)
+            begins += [first for _, first in known]
+        count = np.concatenate(counts)
+        row = np.concatenate(rows) + np.array(begins, np.int64)[np.concatenate(places)]
+        return row, np.repeat(np.arange(len(count)), count)
+
     def _name_tensors(self) -> None:
         index: dict[Operation, int] = {op: position for position, op in enumerate(self.body_ops)}
         for op, position in index.items():
             for number, (value, shape) in enumerate(zip(op.results, self._facts[position].shapes, strict=True)):
-                self.values[value] = Tensor(shape, position, number, self._labels[position])
+                self.values[id(value)] = Tensor(shape, position, number, self._labels[position])
         for op in ops_of(self.others, spat.InputOp, pim.InputOp):
-            self.values[op.result] = Tensor(shape_of(op.result), None, 0, op.input_name.data)
+            self.values[id(op.result)] = Tensor(shape_of(op.result), None, 0, op.input_name.data)
         producers = {
             out: place
             for op, place in index.items()
@@ -193,11 +211,18 @@ class BatchProgram:
         for op in ops_of(self.others, pim.RowsOp):
             position = producers.get(op.result)
             label = UNNAMED if position is None else self._labels[position]
-            self.values[op.result] = Tensor(shape_of(op.result), position, 0, label)
+            self.values[id(op.result)] = Tensor(shape_of(op.result), position, 0, label)
         # The values that stand for a tensor after it has travelled. Their sources may follow one another.
         for op in ops_of(self.others, *_TRAVELS):
-            if op.result is not None:
-                self.values[op.result] = self.values[op.source]
+            if op.results:
+                self.values[id(op.results[0])] = self._tensor(op.source)
+
+    def _tensor(self, value: SSAValue) -> Tensor:
+        """KeyError if the value stands for none."""
+        found = self.values.get(id(value))
+        if found is None:
+            raise KeyError(value)
+        return found
 
     def _batch(self, index: int, op: AnyBatch) -> Batch:
         facts = self._facts[index]
@@ -205,30 +230,29 @@ class BatchProgram:
         inputs = operands[0]
         reads: list[tuple[Tensor, RowWindow | None, Ints]] = []
         read_inputs: list[int] = []
-        for place, (value, (window, rows)) in enumerate(zip(inputs, facts.windows, strict=True)):
-            tensor = self.values.get(value)
+        tensors = list(map(self.values.get, map(id, inputs)))
+        for place, (tensor, (window, rows)) in enumerate(zip(tensors, facts.windows, strict=True)):
             if tensor is not None:  # else it is a stack of constants
                 reads.append((tensor, window, rows))
                 read_inputs.append(place)
                 tensor.readers.append((index, rows))
         names = self._labels[index].split("+")
-        cost, by_nodes = self._costs(op, facts, inputs, names)
+        cost, by_nodes = self._costs(op, facts, tensors, names)
         return Batch(op, operands, facts, self._schedules[index], names, cost, by_nodes, reads, tuple(read_inputs))
 
     def _costs(
-        self, op: AnyBatch, facts: BatchFacts, inputs: Sequence[SSAValue], names: Sequence[str]
+        self, op: AnyBatch, facts: BatchFacts, inputs: Sequence[Tensor | None], names: Sequence[str]
     ) -> tuple[BodyCost, dict[str, dict[str, int]]]:
         """Of one lane: its cost; elements of products, and of sums of products of slices, by node."""
         body, target = facts.body, self.target
         if isinstance(body, TileBody):
-            sums = tuple([self._partial_of(value, names) for value in inputs])
+            sums = tuple([self._partial_of(tensor, names) for tensor in inputs])
             return body.once(("cost", target, sums), lambda: _tile_costs(body, target, sums))
         ops, on_tensors = self.body_ops[op], bool(op.results)
         return body.once(("cost", target, on_tensors), lambda: _instruction_costs(body, ops, on_tensors, target))
 
-    def _partial_of(self, value: SSAValue, names: Sequence[str]) -> frozenset[str]:
+    def _partial_of(self, tensor: Tensor | None, names: Sequence[str]) -> frozenset[str]:
         """Of which of these nodes an input is a sum of products of some slices, on whatever way it came."""
-        tensor = self.values.get(value)
         if tensor is None or tensor.producer is None:
             return frozenset()
         body = self.bodies[tensor.producer]
@@ -238,13 +262,13 @@ class BatchProgram:
 
     def _collect_tables(self) -> None:
         for op in ops_of(self.others, spat.DeferredCommunicationOp):
-            self.values[op.source].needs.append(op.needs.array)
+            self._tensor(op.source).needs.append(op.needs.array)
         for op in ops_of(self.others, spat.ChannelSendOp, pim.TransferOp):
-            self.values[op.source].messages.append(op.messages.array)
+            self._tensor(op.source).messages.append(op.messages.array)
         for op in ops_of(self.others, pim.LoadOp):
             loaded = op.result if op.dest is None else op.dest
             assert loaded is not None
-            self.values[loaded].loads.append(op.rows.array)
+            self._tensor(loaded).loads.append(op.rows.array)
 
 
 def _tile_costs(

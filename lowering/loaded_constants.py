@@ -12,6 +12,7 @@ from ..dialects import pim, spat
 from ..dialects.spat import shape_of
 from .batch_facts import AnyBatch
 from .body_costs import BodyCost
+from .op_kinds import is_of
 
 
 class LoadedConstant(NamedTuple):
@@ -29,7 +30,7 @@ class LoadedConstant(NamedTuple):
 def loaded_constants(op: AnyBatch, operands: Sequence[Sequence[SSAValue]], cost: BodyCost) -> list[LoadedConstant]:
     """What each core of a batch with such `split_operands`, a body of which costs so much, loads for vector
     instructions."""
-    if isinstance(op, spat.BatchOp):
+    if is_of(type(op), (spat.BatchOp,)):
         _, weights = operands
         found: list[LoadedConstant] = []
         for index, columns, size in cost.constants:
@@ -42,9 +43,11 @@ def loaded_constants(op: AnyBatch, operands: Sequence[Sequence[SSAValue]], cost:
     loaded: list[LoadedConstant] = []
     inputs, constants, *_ = operands
     for value in (*constants, *inputs):
-        source = value.owner.source if isinstance(value.owner, pim.ConstantRowsOp) else value
-        if isinstance(source.owner, pim.ConstantOp):
-            shape, stored = shape_of(source), math.prod(source.owner.value.shape)
+        owner = value.owner
+        source = owner.source if type(owner) is pim.ConstantRowsOp else value
+        maker = source.owner
+        if type(maker) is pim.ConstantOp:
+            shape, stored = shape_of(source), math.prod(maker.value.shape)
             size, columns = math.prod(shape), 0 if len(shape) == 3 else shape[0]
             loaded.append(LoadedConstant(_identity(source), columns, size, min(size, stored)))
     return loaded
@@ -52,4 +55,4 @@ def loaded_constants(op: AnyBatch, operands: Sequence[Sequence[SSAValue]], cost:
 
 def _identity(value: SSAValue) -> int:
     owner = value.owner
-    return id(owner.value.data) if isinstance(owner, spat.ConstantOp | pim.ConstantOp) else 0
+    return id(owner.value.data) if type(owner) is spat.ConstantOp or type(owner) is pim.ConstantOp else 0

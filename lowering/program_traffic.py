@@ -14,7 +14,7 @@ from ..analysis.proxies import Level
 from ..analysis.window import OUTSIDE
 from .batch_program import Batch, BatchProgram, Tensor
 from .loaded_constants import LoadedConstant, loaded_constants
-from .schedule_span import LaneRun, Moves, ScheduledLanes
+from .schedule_span import LaneRun, Moves, ScheduledLanes, distinct
 
 Ints = NDArray[np.int64]
 
@@ -135,30 +135,12 @@ class Traffic:
         what is not planned goes at once, at the last step of the lane that computes its row.
         """
         constants = self.timed_constant_loads() * np.array([1, element_bytes, element_bytes, 1])
-        messages = [(tensor, self._as_planned(tensor, table)) for tensor, table in self.messages]
-        loads, messages = self._in_order(self.loads, 3, element_bytes), self._in_order(messages, 4, element_bytes)
+        loads, messages = self._in_order(self.loads, 3, element_bytes), self._in_order(self.messages, 4, element_bytes)
         return Moves(loads, messages, constants)
-
-    def _as_planned(self, tensor: Tensor, table: Ints) -> Ints:
-        """Lines of row, source, target and step; with the steps that the tensor's batch has planned for those without
-        one."""
-        if tensor.producer is None or not len(table) or table[0, 3] >= 0:
-            return table
-        batch = self._program.batches[tensor.producer]
-        if batch.sends is None or not len(batch.sends):
-            return table
-        row, core, planned = batch.sends.T
-        have, wanted = row * _CORES + core, table[:, 0] * _CORES + table[:, 2]
-        if (have[1:] < have[:-1]).any():
-            order = np.argsort(have, kind="stable")
-            have, planned = have[order], planned[order]
-        place = np.minimum(np.searchsorted(have, wanted), len(have) - 1)
-        step = np.where(have[place] == wanted, planned[place], -1)
-        return np.column_stack((table[:, :3], np.where(step >= batch.last_steps[table[:, 0]], step, -1)))
 
     def _in_order(self, tables: Sequence[tuple[Tensor, Ints]], columns: int, element_bytes: int) -> Ints:
         """One table, in the order of tensors and then of the last column, which is the step; and the bytes of rows."""
-        number, batches = self._number, self._program.batches
+        number = self._number
         first = dict(zip(number, accumulate((tensor.shape[0] for tensor in number), initial=0), strict=False))
         lines = np.array([len(table) for _, table in tables], np.int64)
         of_tensor = [(number[t], first[t], element_bytes * t.row_elements) for t, _ in tables]
@@ -167,13 +149,31 @@ class Traffic:
         joined[:, 0] += offset
         step = joined[:, -1]
         if (step < 0).any():
-            makers = [(tensor.producer, tensor.shape[0]) for tensor in number]
-            ready = [np.zeros(rows, np.int64) if of is None else batches[of].last_steps for of, rows in makers]
-            joined[:, -1] = step = np.where(step < 0, np.concatenate(ready)[joined[:, 0]], step)
+            joined[:, -1] = step = np.where(step < 0, self._steps(joined), step)
         found = np.column_stack((joined, size))
         place = rank * _STEPS + step
         # Mostly they come in that order.
         return found if (place[1:] >= place[:-1]).all() else found[np.argsort(place, kind="stable")]
+
+    def _steps(self, messages: Ints) -> Ints:
+        """Of messages, `[n, 4]` with rows numbered through all tensors: the step that the row's batch has planned, or
+        the last one of the lane that computes the row, if that is later."""
+        batches = self._program.batches
+        ready, planned, begins, begin = [np.zeros(0, np.int64)], [np.zeros((0, 3), np.int64)], [0], 0
+        for tensor in self._number:
+            batch = None if tensor.producer is None else batches[tensor.producer]
+            ready.append(np.zeros(tensor.shape[0], np.int64) if batch is None else batch.last_steps)
+            if batch is not None and batch.sends is not None:
+                planned.append(batch.sends)
+                begins.append(begin)
+            begin += tensor.shape[0]
+        row, core, step = np.concatenate(planned).T
+        have = (row + np.repeat(begins, [len(lines) for lines in planned])) * _CORES + core
+        order = np.argsort(have, kind="stable")
+        have, step = np.append(have[order], -1), np.append(step[order], -1)
+        wanted = messages[:, 0] * _CORES + messages[:, 2]
+        place = np.searchsorted(have[:-1], wanted)
+        return np.maximum(np.where(have[place] == wanted, step[place], -1), np.concatenate(ready)[messages[:, 0]])
 
     def byte_hops(self, machine: Machine, element_bytes: int) -> list[tuple[Tensor, int]]:
         """Of each tensor that is sent, bytes times the distance that they go."""
@@ -200,22 +200,15 @@ class Traffic:
         rows = [tensor.shape[0] for tensor in self._tensors]
         first = dict(zip(self._tensors, accumulate(rows, initial=0), strict=False))
         home = np.full(sum(rows), -1)
-        found = [np.zeros(0, np.int64)]
-        again = [np.zeros(0, np.int64)]
         for tensor, begin in first.items():
             if tensor.producer is not None:
                 cores = batches[tensor.producer].lane_cores
                 home[begin : begin + len(cores)] = cores
-            said = [np.unique((table[:, 0].astype(np.int64) + begin) * _CORES + table[:, 1]) for table in tensor.needs]
-            if len(said) > 1:
-                wanted, times = np.unique(np.concatenate(said), return_counts=True)
-                again.append(np.repeat(wanted, times - 1))
-            found += said
-        for batch in batches:
-            row, place, count = batch.lane_reads.flat(batch.read_inputs)
-            begins = np.array([first[tensor] for tensor, _, _ in batch.reads], np.int64)
-            found.append((row + begins[place]) * _CORES + np.repeat(batch.lane_cores, count))
-        pairs = np.sort(np.concatenate((_distinct(np.concatenate(found)), *again)))
+        said, again = _said([(begin, table) for tensor, begin in first.items() for table in tensor.needs])
+        read, lane = self._program.rows_read(first)
+        core = np.concatenate([batch.lane_cores for batch in batches])[lane]
+        found = np.concatenate((said, read * _CORES + core))
+        pairs = np.sort(np.concatenate((distinct(found), again)))
         row, core = np.divmod(pairs, _CORES)
         row, core = row[away := home[row] != core], core[away]
         ends = [0, *np.searchsorted(row, np.cumsum(rows)).tolist()]
@@ -288,11 +281,19 @@ def _move_to_plan(batches: Sequence[Batch], of: Ints, number: Ints, core: Ints, 
     step[known] = lines[order][place][known, 2]
 
 
+def _said(needs: Sequence[tuple[int, Ints]]) -> tuple[Ints, Ints]:
+    """What tables of row and core name, with rows numbered from where each table begins: each once, as one number; and
+    what several tables name, as often as by more than one."""
+    counts = [len(table) for _, table in needs]
+    row, core = np.concatenate([np.zeros((0, 2), np.int64), *(table for _, table in needs)]).T
+    wanted = (row + np.repeat(np.array([begin for begin, _ in needs], np.int64), counts)) * _CORES + core
+    which = np.repeat(np.arange(len(needs)), counts)
+    order = np.lexsort((which, wanted))
+    wanted, which = wanted[order], which[order]
+    is_same = wanted[1:] == wanted[:-1]
+    wanted = wanted[np.append(True, ~is_same | (which[1:] != which[:-1]))[: len(wanted)]]
+    return wanted, wanted[1:][wanted[1:] == wanted[:-1]]
+
+
 def _joined(tables: Sequence[Ints]) -> Ints:
     return tables[0] if len(tables) == 1 else np.concatenate(tables)
-
-
-def _distinct(numbers: Ints) -> Ints:
-    """Each number once, ascending. `np.unique` takes longer if numbers differ."""
-    ordered = np.sort(numbers)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]

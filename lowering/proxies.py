@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import IntEnum
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, cast
@@ -74,14 +74,14 @@ class Surveyor:
 _RESULTS = attrgetter("results")
 
 
-class _Kind(Enum):
+class _Kind(IntEnum):
     """What the guard makes of an op."""
 
-    ONNX = "onnx"
-    BATCH = "batch"
-    STRUCTURE = "structure"
-    OTHER = "other"
-    OPAQUE = "opaque"
+    ONNX = 1
+    BATCH = 2
+    STRUCTURE = 3
+    OTHER = 4
+    OPAQUE = 5
 
 
 @lru_cache(1024)
@@ -118,24 +118,26 @@ class _Groups:
             _Kind.OTHER: others,
             _Kind.OPAQUE: groups.opaque,
         }
+        kinds: dict[type[Operation], _Kind] = {}
         pending: list[Operation] = [module]
+        groups.op_count, groups.value_count = 1, len(module.results)
         while pending:
             op = pending.pop()
-            kind = _kind(type(op))
-            groups.op_count += 1
-            groups.value_count += len(op.results)
+            kind = kinds.get(type(op)) or kinds.setdefault(type(op), _kind(type(op)))
             if not op.regions:
                 lists[kind].append(op)
                 continue
             inside: list[Operation] = []
             for region in op.regions:
-                for block in region.blocks:
+                block = region.first_block
+                while block is not None:
                     groups.value_count += len(block.args)
                     inside += block_ops(block)
+                    block = block.next_block
+            groups.op_count += len(inside)
+            groups.value_count += sum(map(len, map(_RESULTS, inside)))
             if kind is _Kind.BATCH:
                 groups.batches[cast("AnyBatch", op)] = inside
-                groups.op_count += len(inside)
-                groups.value_count += sum(map(len, map(_RESULTS, inside)))
             else:
                 lists[kind].append(op)
                 pending += reversed(inside)

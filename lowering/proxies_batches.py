@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
+from typing import cast
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -20,7 +21,7 @@ from .batch_program import Batch, BatchProgram, Tensor
 from .body_content import body_content
 from .constants_alike import Constants
 from .dumb_schedules import add_dumb_schedules, is_annotated
-from .op_kinds import ops_of
+from .op_kinds import is_of, ops_of
 from .program_traffic import Traffic
 from .schedule_span import SpanMemory
 from .target import Target
@@ -81,7 +82,7 @@ class _Fields:
         return found, self.parts
 
     def _add_parallelism(self, found: dict[str, object]) -> None:
-        graph = sum(b.lanes for b in self.batches if isinstance(b.op, spat.ComputeBatchOp))
+        graph = sum(b.lanes for b in self.batches if type(b.op) is spat.ComputeBatchOp)
         total = sum(b.lanes for b in self.batches)
         histogram = Counter(str(b.lanes) for b in self.batches)
         lanes, width = self._part("lanes_of_node"), self._part("width_of_node")
@@ -167,7 +168,7 @@ class _Fields:
         """What stands for a tensor that is computed again, by the identity of this."""
 
         def same(value: SSAValue) -> int:
-            found = values.get(value) or self._constant(value)
+            found = values.get(id(value)) or self._constant(value)
             return id(first.get(id(found), found))
 
         def again(one: Batch, other: Batch) -> bool:
@@ -193,14 +194,14 @@ class _Fields:
                     continue
                 _add(self._part("recomputed"), one.names[0], one.lanes * (one.cost.products + one.cost.vectors))
                 for mine, its in zip(one.op.results, other.op.results, strict=True):
-                    first[id(values[mine])] = values[its]
+                    first[id(values[id(mine)])] = values[id(its)]
 
     def _constant(self, value: SSAValue) -> object:
         """What stands for a constant when operands are compared: the first of equal content."""
         owner = value.owner
-        if not isinstance(owner, spat.ConstantOp | pim.ConstantOp | pim.MatrixOp):
-            return value
-        return self.memory.constants.first(owner.value.data)
+        if is_of(type(owner), (spat.ConstantOp, pim.ConstantOp, pim.MatrixOp)):
+            return self.memory.constants.first(cast("spat.ConstantOp", owner).value.data)
+        return value
 
     def _add_memory(self, found: dict[str, object]) -> None:
         weights = self._part("weight_elements")
@@ -226,7 +227,7 @@ class _Fields:
         for op in ops_of(self.others, pim.ConstantOp):
             constants[id(op.value.data)] = op.value.size
         for batch in self.batches:
-            if isinstance(batch.op, spat.BatchOp):
+            if is_of(type(batch.op), (spat.BatchOp,)):
                 for index, value in enumerate(batch.operands[1]):
                     if index not in batch.cost.matrices and isinstance(value.owner, spat.ConstantOp):
                         constants[id(value.owner.value.data)] = value.owner.value.size
@@ -237,12 +238,13 @@ class _Fields:
         cores = np.concatenate([batch.lane_cores for batch in self.batches])
         end = max(batch.scheduled.end_step for batch in self.batches)
         found["step_count"] = end - min(batch.scheduled.first_step for batch in self.batches)
-        found["width"] = len(np.unique(cores))
-        state = hashlib.blake2b(digest_size=8)
+        found["width"] = int(np.count_nonzero(np.bincount(cores)))
+        parts: list[bytes] = []
         for batch in self.batches:
-            state.update(f"{'+'.join(batch.names)} {batch.replicas} ".encode())
-            state.update(batch.lane_cores[: batch.replicas].tobytes())
-        found |= {"assignment": state.hexdigest(), "order": order_digest(self.program)}
+            title = f"{'+'.join(batch.names)} {batch.replicas} "
+            parts += title.encode(), batch.lane_cores[: batch.replicas].tobytes()
+        assignment = hashlib.blake2b(b"".join(parts), digest_size=8).hexdigest()
+        found |= {"assignment": assignment, "order": order_digest(self.program)}
         instructions = np.repeat([b.cost.instructions for b in self.batches], [b.lanes for b in self.batches])
         found["instructions_max"] = int(np.bincount(cores, instructions).max())
         if self.target is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from ..analysis.window import OUTSIDE
 from ..dialects import pim
 from ..dialects.pim import IssueOp, shape_of
 from ..dialects.spat import WindowAttr
-from .batch_program import Batch, BatchProgram, Tensor
+from .batch_program import Batch, BatchProgram
 from .target import Target
 
 Ints = NDArray[np.int64]
@@ -175,52 +176,46 @@ def _rings(lines: Ints, tensor: Ints) -> Ints:
 def _rows(program: BatchProgram) -> tuple[Ints, Ints]:
     """Lines of core, first and last step and size of the rows of all tensors on all cores that have them; and the
     number of the tensor of each."""
-    slots = {program.values[op.result]: _slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp)}
-    arrivals: list[Ints] = []
-    uses: list[Ints] = []
-    sizes: list[Ints] = []
-    first_row = 0
-    for tensor, slot in slots.items():
-        rows = tensor.shape[0]
-        if tensor.producer is not None:
-            batch = program.batches[tensor.producer]
-            lanes = np.arange(batch.lanes) + first_row
-            arrivals.append(np.stack((lanes, batch.lane_cores, batch.lane_steps)))
-            uses.append(np.stack((lanes, batch.lane_cores, batch.last_steps)))
-        for table in tensor.loads:
-            arrivals.append(np.stack((table[:, 0] + first_row, table[:, 1], table[:, 2])))
-        for table in tensor.messages:
-            arrivals.append(np.stack((table[:, 0] + first_row, table[:, 2], table[:, 3])))
-            uses.append(np.stack((table[:, 0] + first_row, table[:, 1], table[:, 3])))
-        sizes.append(np.full(rows, slot))
-        first_row += rows
-    firsts = accumulate((tensor.shape[0] for tensor in slots), initial=0)
-    uses += _reads(program, dict(zip(slots, firsts, strict=False)))
-    none = np.zeros((3, 0), np.int64)
-    place, first = _extremes(np.concatenate([none, *arrivals], axis=1), largest=False)
-    used, last_use = _extremes(np.concatenate([none, *uses], axis=1), largest=True)
+    slots = {program.values[id(op.result)]: _slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp)}
+    rows = [tensor.shape[0] for tensor in slots]
+    first_row = dict(zip(slots, accumulate(rows, initial=0), strict=False))
+    made = [(tensor, program.batches[tensor.producer]) for tensor in slots if tensor.producer is not None]
+    lanes = [batch.lanes for _, batch in made]
+    begins = np.array([first_row[tensor] for tensor, _ in made], np.int64)
+    computed = (
+        np.arange(sum(lanes)) + np.repeat(begins - np.cumsum([0, *lanes])[:-1], lanes),
+        *(_joined([of(batch) for _, batch in made]) for of in (_CORE, _STEP, _LAST_STEP)),
+    )
+    load_row, load_core, load_step = _tables([(first_row[t], table) for t in slots for table in t.loads], 3)
+    row, source, target, step = _tables([(first_row[t], table) for t in slots for table in t.messages], 4)
+    read, lane = program.rows_read(first_row)
+    core, last_step = (_joined([of(batch) for batch in program.batches])[lane] for of in (_CORE, _LAST_STEP))
+    arrivals = [computed[:3], (load_row, load_core, load_step), (row, target, step)]
+    uses = [(computed[0], computed[1], computed[3]), (row, source, step), (read, core, last_step)]
+    place, first = _extremes(np.concatenate(arrivals, axis=1), largest=False)
+    used, last_use = _extremes(np.concatenate(uses, axis=1), largest=True)
     last = first.copy()
     position = np.minimum(np.searchsorted(place, used), max(0, len(place) - 1))
     known = place[position] == used if len(place) else np.zeros(len(used), np.bool_)
     np.maximum.at(last, position[known], last_use[known])
     row, core = np.divmod(place, _CORES)
-    size = np.concatenate([np.zeros(0, np.int64), *sizes])[row]
-    tensor = np.repeat(np.arange(len(sizes)), list(map(len, sizes)))[row]
-    return np.stack((core, first, last, size), axis=1), tensor
+    size = np.repeat(np.array([*slots.values()], np.int64), rows)
+    tensor = np.repeat(np.arange(len(rows)), rows)
+    return np.stack((core, first, last, size[row]), axis=1), tensor[row]
 
 
-def _reads(program: BatchProgram, first_row: Mapping[Tensor, int]) -> list[Ints]:
-    """Of each batch, row, core and last step of what its lanes read of tensors, whose rows are numbered from
-    ``first_row`` on."""
-    found: list[Ints] = []
-    for batch in program.batches:
-        inputs = [(place, tensor) for place, (tensor, _, _) in zip(batch.read_inputs, batch.reads, strict=True)]
-        known = [(place, first_row[tensor]) for place, tensor in inputs if tensor in first_row]
-        row, which, count = batch.lane_reads.flat(tuple([place for place, _ in known]))
-        begin = np.array([first for _, first in known], np.int64)
-        found.append(
-            np.stack((row + begin[which], np.repeat(batch.lane_cores, count), np.repeat(batch.last_steps, count)))
-        )
+_CORE, _STEP, _LAST_STEP = attrgetter("lane_cores"), attrgetter("lane_steps"), attrgetter("last_steps")
+
+
+def _joined(columns: Sequence[Ints]) -> Ints:
+    return np.concatenate([np.zeros(0, np.int64), *columns])
+
+
+def _tables(tables: Sequence[tuple[int, Ints]], columns: int) -> Ints:
+    """The columns of all tables, whose rows, in the first, are numbered from where each begins."""
+    begins = np.array([begin for begin, _ in tables], np.int64)
+    found = np.concatenate([np.zeros((0, columns), np.int64), *(table for _, table in tables)]).T
+    found[0] += np.repeat(begins, [len(table) for _, table in tables])
     return found
 
 

@@ -64,14 +64,13 @@ def dealt_batches(program: BatchProgram, batches: Sequence[SpanBatch], machine: 
 def order_digest(program: BatchProgram) -> str:
     """Stands for the places of all lanes, and of constants that are loaded, in the order of the chip, counted from the
     first lane."""
-    state = blake2b(digest_size=8)
     first = min(batch.scheduled.first_step for batch in program.batches)
+    parts: list[bytes] = []
     for batch in program.batches:
-        state.update(f"{'+'.join(batch.names)} ".encode())
-        state.update(batch.scheduled.order_from(first))
-        if batch.op.fetches is not None:
-            state.update((batch.op.fetches.array - np.array([0, 0, first])).tobytes())
-    return state.hexdigest()
+        parts += f"{'+'.join(batch.names)} ".encode(), batch.scheduled.order_from(first)
+        if batch.fetches is not None:
+            parts.append((batch.fetches - np.array([0, 0, first])).tobytes())
+    return blake2b(b"".join(parts), digest_size=8).hexdigest()
 
 
 def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -> None:
@@ -86,7 +85,7 @@ def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -
     for index, (batch, body) in enumerate(zip(program.batches, program.bodies, strict=True)):
         assert isinstance(body, TileBody)
         assert isinstance(batch.op, spat.BatchOp)
-        inputs = [program.values.get(value) for value in batch.operands[0]]
+        inputs = list(map(program.values.get, map(id, batch.operands[0])))
         sums = tuple([t is not None and t.producer is not None and of_slices[t.producer][t.result] for t in inputs])
         counted = body.once(("counts", size, sums), partial(_counts_of, body, size, sums))
         amounts, of_slices[index], candidates = counted

@@ -17,7 +17,7 @@ from ..dialects.traits import is_within
 _OPERANDS, _TYPE = attrgetter("_operands"), attrgetter("_type")
 """What is behind the properties `operands` and `type`, which take several times as long."""
 _PARENT, _PROPERTIES, _RESULTS = attrgetter("parent"), attrgetter("properties"), attrgetter("results")
-_UNKNOWN = attrgetter("regions"), attrgetter("attributes"), attrgetter("successor_uses")
+_REGIONS, _ATTRIBUTES, _SUCCESSORS = attrgetter("regions"), attrgetter("attributes"), attrgetter("successor_uses")
 
 
 class BlockLook:
@@ -45,7 +45,9 @@ class BlockLook:
     def at(block: Block, around: type[Operation]) -> BlockLook | None:
         """A look at a block in an op of the class ``around``; None if more counts than would be seen."""
         ops = block_ops(block)
-        return None if any(any(map(part, ops)) for part in _UNKNOWN) else BlockLook(block, ops, around)
+        if any(map(_REGIONS, ops)) or any(map(_ATTRIBUTES, ops)) or any(map(_SUCCESSORS, ops)):
+            return None
+        return BlockLook(block, ops, around)
 
     def remembered(self) -> BlockLook:
         """The look as it is now, whatever happens to the ops."""

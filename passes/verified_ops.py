@@ -21,13 +21,12 @@ from xdsl.traits import ConstantLike, IsTerminator
 
 from ..dialects.traits import VerifiedAlone, VerifiedWithin
 from .verified_blocks import VerifiedBlocks
+from .verified_parts import NOT_TOLD_APART, VerifiedParts
 
 if TYPE_CHECKING:
     from ..dialects.tile import ArrayAttr
 
 Signature = tuple[object, ...]
-
-_NOT_LOADED = -1
 
 _TYPE = attrgetter("_type")
 """What is behind the property `type`, which takes several times as long."""
@@ -58,6 +57,7 @@ class VerifiedOps:
         """The numbers of ops by identity, in the module that is being verified and in the one before."""
         self._before: dict[Signature, tuple[int, Look]] = {}
         self.blocks = VerifiedBlocks()
+        self.parts = VerifiedParts(self.attribute_number)
 
     def begin(self) -> None:
         """Before a module is verified. Attributes that were not in the one before are let go, arrays among them."""
@@ -111,7 +111,7 @@ class VerifiedOps:
             if array_kind is None or type(attribute) is not array_kind:
                 known = seen.get(id(attribute))
                 number = self.attribute_number(attribute) if known is None else known[1]
-                if number == _NOT_LOADED:
+                if number == NOT_TOLD_APART:
                     return None
                 found.append(number)
             elif not attribute.has_data:
@@ -134,12 +134,12 @@ class VerifiedOps:
         return number
 
     def attribute_number(self, attribute: Attribute) -> int:
-        """The number of an attribute or type: the same for equal ones. Below 0 if it has arrays without data."""
+        """The number of an attribute or type: the same for equal ones. NOT_TOLD_APART if it has arrays without data."""
         found = self._seen.get(id(attribute))
         if found is not None:
             return found[1]
         if not _is_loaded(attribute):
-            return _NOT_LOADED
+            return NOT_TOLD_APART
         number = self._numbers.setdefault(attribute, len(self._numbers))
         self._seen[id(attribute)] = attribute, number
         return number

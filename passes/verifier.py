@@ -82,22 +82,25 @@ class _Walk:
             if len(self.errors) > before:
                 return _UNKNOWN
         verified = self._verified
-        look = None
-        if are_placed or not is_erased(operands):
-            look = verified.look(op, is_last, operands, around, inside)
+        if not are_placed and is_erased(operands):
+            self._verify(op)
+            return _UNKNOWN
+        look = verified.look(op, is_last, operands, around, inside)
         number = None if look is None else verified.known(look)
         if number is None:
             signature = None if look is None else verified.signature(look)
             known = signature is not None and verified.has(signature)
-            is_valid = self._verify_arrays(op) if known else self._verify(op)
+            is_valid = self._verify_arrays(op) if known else self._verify_parts(op, is_last)
             if look is None or signature is None or not is_valid:
                 return _UNKNOWN
             number = verified.add(signature, look)
-        if op.regions:
-            self.ordered.add(op)
         return number
 
+    def _verify_parts(self, op: Operation, is_last: bool) -> bool:
+        return self._verified.parts.accept(op, is_last, op in self.ordered) or self._verify(op)
+
     def _verify(self, op: Operation) -> bool:
+        """Judges an op as a whole."""
         try:
             op.verify(verify_nested_ops=False)
         except (VerifyException, ValueError) as error:
@@ -121,41 +124,48 @@ class _Walk:
         It is told of regions of one block whose ops use what is defined before them in it.
         """
         inside: list[object] | None = [len(op.regions)] if is_within(type(op)) else None
+        is_ordered = True
         for region in op.regions:
             single = region.first_block is not None and region.first_block is region.last_block
             if not single:
-                inside = None
+                inside, is_ordered = None, False
             for block in region.blocks:
                 if block.is_empty and single and not op.has_trait(NoTerminator):
                     self.errors.append(OpError(op, "has an empty block, and needs at least a terminator in it"))
-                found = self._block(block, type(op))
+                found, block_is_ordered = self._block(block, type(op))
+                is_ordered = is_ordered and block_is_ordered
                 if inside is not None:
                     inside = None if found is None else [*inside, *found]
+        if is_ordered:
+            self.ordered.add(op)
         return None if inside is None else tuple(inside)
 
-    def _block(self, block: Block, around: type[Operation]) -> list[object] | None:
-        """Judges the ops of a block. What is in it, with values numbered; None if that cannot be told."""
+    def _block(self, block: Block, around: type[Operation]) -> tuple[list[object] | None, bool]:
+        """Judges the ops of a block. What is in it, with values numbered; None if that cannot be told. And whether all
+        values that are used in it are defined before in it."""
         look = BlockLook.at(block, around)
         content = None if look is None else self._blocks.known(look)
-        if content is None:
-            content = self._ops(block, around)
-            if look is not None and content is not None:
-                self._blocks.add(look, content)
-        return content
+        if content is not None:
+            return content, True
+        content, is_ordered = self._ops(block, around)
+        if look is not None and content is not None:
+            self._blocks.add(look, content)
+        return content, is_ordered
 
-    def _ops(self, block: Block, around: type[Operation]) -> list[object] | None:
+    def _ops(self, block: Block, around: type[Operation]) -> tuple[list[object] | None, bool]:
         """The same of a block that is looked at for the first time."""
         arguments = block.args
         places = {id(argument): place for place, argument in enumerate(arguments)}
         number_of = self._verified.attribute_number
         content: list[object] | None = [len(arguments), *[number_of(argument.type) for argument in arguments]]
-        op, last = block.first_op, block.last_op
+        op, last, is_ordered = block.first_op, block.last_op, True
         while op is not None:
             assert op.parent is block, f"'{op.name}' is linked into a block that is not its parent"
             operands = _OPERANDS(op)
             found = [places.get(id(operand)) for operand in operands]
             are_placed = None not in found
             number = self.visit(op, op is last, operands, around, are_placed)
+            is_ordered = is_ordered and are_placed and (not op.regions or op in self.ordered)
             if are_placed and number != _UNKNOWN and content is not None:
                 content.append(number)
                 content += found
@@ -164,7 +174,7 @@ class _Walk:
             for result in op.results:
                 places[id(result)] = len(places)
             op = op.next_op
-        return content
+        return content, is_ordered
 
 
 def _one_line(error: Exception) -> str:
