@@ -1,11 +1,27 @@
 """The `spat` dialect: computation in space. Values are tensors, semantics are pure.
 
 Three groups of ops: batches and what they read and give (`batch_ops`), the vector and matrix ops of a lane's body
-(`tile_ops`), and communication between cores (`communication_ops`).
+(`tile_ops` and `arithmetic_ops`), and communication between cores (`communication_ops`).
 """
 
 from xdsl.ir import Dialect
 
+from .arithmetic_ops import (
+    ElementwiseBinaryOp,
+    ElementwiseUnaryOp,
+    ReduceChannelsOp,
+    ReduceColumnsOp,
+    ReduceOp,
+    ReduceRowsOp,
+    ReluOp,
+    SigmoidOp,
+    TanhOp,
+    VAddOp,
+    VMaxOp,
+    VMMOp,
+    VMulOp,
+    VSubOp,
+)
 from .attributes import ChannelType, WindowAttr
 from .batch_ops import (
     BatchOp,
@@ -16,31 +32,8 @@ from .batch_ops import (
     ScheduledComputeBatchOp,
 )
 from .communication_ops import ChannelReceiveOp, ChannelSendOp, DeferredCommunicationOp
-from .tile_ops import (
-    TILE_OPS,
-    ElementwiseBinaryOp,
-    ElementwiseUnaryOp,
-    GatherOp,
-    PadOp,
-    PickOp,
-    ReduceChannelsOp,
-    ReduceColumnsOp,
-    ReduceOp,
-    ReduceRowsOp,
-    ReluOp,
-    SigmoidOp,
-    SpreadOp,
-    TanhOp,
-    VAddOp,
-    ViewOp,
-    VMaxOp,
-    VMMOp,
-    VMulOp,
-    VSubOp,
-    YieldOp,
-    shape_of,
-    tile_type,
-)
+from .tile_ops import TILE_OPS, GatherOp, PadOp, PickOp, SpreadOp, ViewOp, YieldOp
+from .tiles import shape_of, tile_type
 
 __all__ = [
     "BatchOp",

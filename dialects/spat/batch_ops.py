@@ -31,7 +31,7 @@ from xdsl.traits import ConstantLike, Pure, RecursiveMemoryEffect, SingleBlockIm
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.window import RowWindow
-from ..interned import initialize, segment_sizes, segments
+from ..interned import initialize, integer, segment_sizes, segments
 from ..lane_batch import LaneBatchOp
 from ..network_io import NetworkInputOp, NetworkOutputOp
 from ..shaped_types import ROWS, TILE_OR_ROWS
@@ -45,8 +45,10 @@ from ..verification import (
     verify_spans,
     verify_window,
 )
+from .arithmetic_ops import VMMOp
 from .attributes import WindowAttr
-from .tile_ops import TILE_OPS, F32Tensor, Integer, PickOp, VMMOp, YieldOp, integer, shape_of, tile_type
+from .tile_ops import TILE_OPS, PickOp, YieldOp
+from .tiles import F32Tensor, Integer, shape_of, tile_type
 
 _TILE_OPS = frozenset(TILE_OPS)
 

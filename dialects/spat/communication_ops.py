@@ -25,7 +25,7 @@ from ..tile import ArrayAttr
 from ..traits import VerifiedWithin
 from ..verification import numbers_fit, verify_numbers
 from .attributes import ChannelType
-from .tile_ops import shape_of
+from .tiles import shape_of
 
 NEED_COLUMNS = ("row", "core")
 """Of a table of needs, `i64[N, 2]`: row `row` of the tensor is read on `core`."""

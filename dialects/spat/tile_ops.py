@@ -1,18 +1,17 @@
-"""Ops of a lane's body. They compute on *tiles*: two-dimensional tensors, columns (windows) x channels, of one row."""
+"""Ops of a lane's body. They compute on *tiles*: two-dimensional tensors, columns (windows) x channels, of one row.
+
+Here are those that select, copy and repeat; those that compute are in `arithmetic_ops`.
+"""
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Sequence
-from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import I64, Float32Type, IntegerAttr, ShapedType, StringAttr, TensorType
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    VarConstraint,
     irdl_op_definition,
     operand_def,
     prop_def,
@@ -21,33 +20,25 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.traits import IsTerminator, Pure
-from xdsl.utils.exceptions import VerifyException
 
-from ..interned import initialize, integer, tensor_type
+from ..interned import initialize, integer
 from ..shaped_types import ROWS, TILE, TILE_OR_ROWS
 from ..tile import ArrayAttr
 from ..traits import VerifiedAlone, VerifiedWithin
-
-F32Tensor: TypeAlias = TensorType[Float32Type]
-Integer: TypeAlias = IntegerAttr[I64]
-
-REDUCTIONS = ("add", "max")
-
-
-tile_type = tensor_type
-"""The type of a tile (or of any other f32 tensor) of this shape."""
-
-
-def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """The static shape of a tensor value."""
-    type = value.type
-    assert isinstance(type, ShapedType)
-    return type.get_shape()
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise VerifyException(message)
+from .arithmetic_ops import (
+    ReduceChannelsOp,
+    ReduceColumnsOp,
+    ReduceRowsOp,
+    ReluOp,
+    SigmoidOp,
+    TanhOp,
+    VAddOp,
+    VMaxOp,
+    VMMOp,
+    VMulOp,
+    VSubOp,
+)
+from .tiles import Integer, dims, require, shape_of, tile_type
 
 
 @irdl_op_definition
@@ -106,11 +97,11 @@ class ViewOp(IRDLOperation):
         *rows, columns, channels = shape_of(self.source)
         shape = shape_of(self.result)
         row, start, step = self.access
-        _require(0 <= row < (rows[0] if rows else 1), f"row {row} of a source with {rows[0] if rows else 1} rows")
-        _require(start >= 0 and step >= 0, f"start {start} and step {step} may not be negative")
+        require(0 <= row < (rows[0] if rows else 1), f"row {row} of a source with {rows[0] if rows else 1} rows")
+        require(start >= 0 and step >= 0, f"start {start} and step {step} may not be negative")
         count, length = shape
         end = start + (count - 1) * step + length
-        _require(
+        require(
             end <= columns * channels,
             f"the view ends at element {end} of a row of {columns} x {channels} = {columns * channels} elements",
         )
@@ -136,244 +127,12 @@ class GatherOp(IRDLOperation):
         super().__init__(operands=[parts], result_types=[tile_type(count, sum(shape_of(part)[1] for part in parts))])
 
     def verify_(self) -> None:
-        _require(len(self.parts) > 0, "a gather needs at least one part")
+        require(len(self.parts) > 0, "a gather needs at least one part")
         shapes = [shape_of(part) for part in self.parts]
         count, length = shape_of(self.result)
-        _require(all(shape[0] == count for shape in shapes), "the parts of a gather have the result's column count")
+        require(all(shape[0] == count for shape in shapes), "the parts of a gather have the result's column count")
         total = sum(shape[1] for shape in shapes)
-        _require(total == length, f"the parts of a gather have {total} channels together, its result has {length}")
-
-
-@irdl_op_definition
-class VMMOp(IRDLOperation):
-    """Vector-matrix products: each column of the tile times the rows `row ...` of the weights: one array group.
-
-    ```mlir
-    %0 = spat.vmm %window, %weights row 192 : tensor<56x128xf32>, tensor<576x64xf32> -> tensor<56x64xf32>
-    ```
-    """
-
-    name = "spat.vmm"
-    vector = operand_def(TILE)
-    weights = operand_def(TILE)
-    row = prop_def(Integer)
-    result = result_def(TILE)
-    traits = traits_def(Pure(), VerifiedAlone())
-    assembly_format = (
-        "$vector `,` $weights `row` $row attr-dict `:` type($vector) `,` type($weights) `->` type($result)"
-    )
-
-    def __init__(self, vector: SSAValue, weights: SSAValue, row: int) -> None:
-        result = tile_type(shape_of(vector)[0], shape_of(weights)[1])
-        initialize(self, (vector, weights), {"row": integer(row)}, (result,))
-
-    def verify_(self) -> None:
-        count, length = shape_of(self.vector)
-        rows, columns = shape_of(self.weights)
-        first = self.row.value.data
-        _require(
-            0 <= first and first + length <= rows,
-            f"the product reads weight rows {first} to {first + length} of {rows}",
-        )
-        _require(
-            shape_of(self.result) == (count, columns),
-            f"the product of {count} vectors with {columns} weight columns is a {count}x{columns} tile",
-        )
-
-
-class ElementwiseBinaryOp(IRDLOperation, ABC):
-    """Element by element; the right operand may have one column, one channel or both, which then repeat."""
-
-    lhs = operand_def(TILE)
-    rhs = operand_def(TILE)
-    result = result_def(TILE)
-    traits = traits_def(Pure(), VerifiedAlone())
-    assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
-
-    def __init__(self, lhs: SSAValue, rhs: SSAValue) -> None:
-        initialize(self, (lhs, rhs), {}, (tile_type(*shape_of(lhs)),))
-
-    def verify_(self) -> None:
-        left, right = shape_of(self.lhs), shape_of(self.rhs)
-        _require(shape_of(self.result) == left, "the result has the shape of the left operand")
-        _require(
-            all(r in (1, n) for n, r in zip(left, right, strict=True)),
-            f"a {_dims(right)} tile does not repeat to {_dims(left)}",
-        )
-
-
-def _dims(shape: Sequence[int]) -> str:
-    return "x".join(map(str, shape))
-
-
-@irdl_op_definition
-class VAddOp(ElementwiseBinaryOp):
-    """Sum.
-
-    ```mlir
-    %0 = spat.vadd %a, %bias : tensor<56x64xf32>, tensor<1x64xf32> -> tensor<56x64xf32>
-    ```
-    """
-
-    name = "spat.vadd"
-
-
-@irdl_op_definition
-class VSubOp(ElementwiseBinaryOp):
-    """Difference.
-
-    ```mlir
-    %0 = spat.vsub %a, %b : tensor<56x64xf32>, tensor<56x64xf32> -> tensor<56x64xf32>
-    ```
-    """
-
-    name = "spat.vsub"
-
-
-@irdl_op_definition
-class VMulOp(ElementwiseBinaryOp):
-    """Product, element by element.
-
-    ```mlir
-    %0 = spat.vmul %a, %scale : tensor<56x64xf32>, tensor<1x64xf32> -> tensor<56x64xf32>
-    ```
-    """
-
-    name = "spat.vmul"
-
-
-@irdl_op_definition
-class VMaxOp(ElementwiseBinaryOp):
-    """The larger of two elements.
-
-    ```mlir
-    %0 = spat.vmax %a, %b : tensor<56x64xf32>, tensor<56x64xf32> -> tensor<56x64xf32>
-    ```
-    """
-
-    name = "spat.vmax"
-
-
-class ElementwiseUnaryOp(IRDLOperation, ABC):
-    T: ClassVar = VarConstraint("T", TILE)
-    source = operand_def(T)
-    result = result_def(T)
-    traits = traits_def(Pure(), VerifiedAlone())
-    assembly_format = "$source attr-dict `:` type($result)"
-
-    def __init__(self, source: SSAValue) -> None:
-        initialize(self, (source,), {}, (source.type,))
-
-
-@irdl_op_definition
-class ReluOp(ElementwiseUnaryOp):
-    """`max(0, x)`.
-
-    ```mlir
-    %0 = spat.relu %a : tensor<56x64xf32>
-    ```
-    """
-
-    name = "spat.relu"
-
-
-@irdl_op_definition
-class TanhOp(ElementwiseUnaryOp):
-    """Hyperbolic tangent.
-
-    ```mlir
-    %0 = spat.tanh %a : tensor<56x64xf32>
-    ```
-    """
-
-    name = "spat.tanh"
-
-
-@irdl_op_definition
-class SigmoidOp(ElementwiseUnaryOp):
-    """`1 / (1 + exp(-x))`.
-
-    ```mlir
-    %0 = spat.sigmoid %a : tensor<56x64xf32>
-    ```
-    """
-
-    name = "spat.sigmoid"
-
-
-class ReduceOp(IRDLOperation, ABC):
-    source = operand_def(TILE_OR_ROWS)
-    kind = prop_def(StringAttr)
-    result = result_def(TILE)
-    traits = traits_def(Pure(), VerifiedAlone())
-    assembly_format = "$kind $source attr-dict `:` type($source) `->` type($result)"
-
-    def reduced(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of the result for a source of this shape."""
-        raise NotImplementedError
-
-    def __init__(self, kind: str, source: SSAValue) -> None:
-        super().__init__(
-            operands=[source],
-            properties={"kind": StringAttr(kind)},
-            result_types=[tile_type(*self.reduced(shape_of(source)))],
-        )
-
-    def verify_(self) -> None:
-        shape, result = shape_of(self.source), shape_of(self.result)
-        _require(self.kind.data in REDUCTIONS, f"the kind of a reduction is one of {', '.join(REDUCTIONS)}")
-        _require(
-            len(shape) == self.RANK and self.reduced(shape) == result,
-            f"the reduction of {_dims(shape)} is not {_dims(result)}",
-        )
-
-    RANK: ClassVar[int] = 2
-
-
-@irdl_op_definition
-class ReduceRowsOp(ReduceOp):
-    """Combines the rows of a window into one.
-
-    ```mlir
-    %0 = spat.reduce_rows "max" %rows : tensor<3x112x64xf32> -> tensor<112x64xf32>
-    ```
-    """
-
-    name = "spat.reduce_rows"
-    RANK: ClassVar[int] = 3
-
-    def reduced(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return shape[1:]
-
-
-@irdl_op_definition
-class ReduceColumnsOp(ReduceOp):
-    """Combines the columns of a tile into one.
-
-    ```mlir
-    %0 = spat.reduce_columns "add" %tile : tensor<7x512xf32> -> tensor<1x512xf32>
-    ```
-    """
-
-    name = "spat.reduce_columns"
-
-    def reduced(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (1, *shape[1:])
-
-
-@irdl_op_definition
-class ReduceChannelsOp(ReduceOp):
-    """Combines the channels of each column into one.
-
-    ```mlir
-    %0 = spat.reduce_channels "max" %tile : tensor<1x1000xf32> -> tensor<1x1xf32>
-    ```
-    """
-
-    name = "spat.reduce_channels"
-
-    def reduced(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (shape[0], 1)
+        require(total == length, f"the parts of a gather have {total} channels together, its result has {length}")
 
 
 @irdl_op_definition
@@ -418,11 +177,11 @@ class PadOp(IRDLOperation):
 
     def verify_(self) -> None:
         left, right, before, after = self.amounts
-        _require(min(self.amounts) >= 0, "padding may not be negative")
-        _require(not ((left or right) and (before or after)), "a pad adds columns or channels, not both")
+        require(min(self.amounts) >= 0, "padding may not be negative")
+        require(not ((left or right) and (before or after)), "a pad adds columns or channels, not both")
         columns, channels = shape_of(self.source)
         expected = (left + columns + right, before + channels + after)
-        _require(shape_of(self.result) == expected, f"the padded tile is {_dims(expected)}")
+        require(shape_of(self.result) == expected, f"the padded tile is {dims(expected)}")
 
 
 @irdl_op_definition
@@ -445,8 +204,8 @@ class SpreadOp(IRDLOperation):
 
     def verify_(self) -> None:
         columns, channels = shape_of(self.source)
-        _require(channels == 1, f"a spread repeats one channel, its source has {channels}")
-        _require(shape_of(self.result)[0] == columns, "a spread keeps the columns")
+        require(channels == 1, f"a spread repeats one channel, its source has {channels}")
+        require(shape_of(self.result)[0] == columns, "a spread keeps the columns")
 
 
 @irdl_op_definition
@@ -474,17 +233,17 @@ class PickOp(IRDLOperation):
 
     def verify_(self) -> None:
         _, *tile = shape_of(self.source)
-        _require(shape_of(self.result) == tuple(tile), f"the picked tile is {_dims(tile)}")
+        require(shape_of(self.result) == tuple(tile), f"the picked tile is {dims(tile)}")
         self.verify_arrays()
 
     def verify_arrays(self) -> None:
         """Raises a VerifyException if the table is no list, or names a tile that is not there."""
         is_list = len(self.table.shape) == 1 and self.table.dtype.kind in "iu"
-        _require(is_list, "a table of one integer per lane expected")
+        require(is_list, "a table of one integer per lane expected")
         choices = shape_of(self.source)[0]
         if self.table.has_data and self.table.size:
             least, most = int(self.table.array.min()), int(self.table.array.max())
-            _require(0 <= least <= most < choices, f"the table picks tiles {least} to {most} of {choices}")
+            require(0 <= least <= most < choices, f"the table picks tiles {least} to {most} of {choices}")
 
 
 TILE_OPS = (
