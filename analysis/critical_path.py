@@ -13,6 +13,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..support import bisection
 from ..support.machine_code import Kernel, can_compile
 from .span_events import layout, loop, port, table
 from .span_events.layout import ABSENT, Code, Facts, Numbers, State
@@ -21,7 +22,7 @@ from .window import OUTSIDE, RowWindow, window_rows
 
 Ints = NDArray[np.int64]
 
-LOOP = Kernel("spans", (table, port, loop), layout)
+LOOP = Kernel("spans", (bisection, table, port, loop), layout)
 
 WORTH_COMPILING = 5000
 """Events from which on loading llvmlite and the machine code takes less time than it saves."""

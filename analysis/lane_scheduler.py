@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..support import heap
+from ..support import bisection, heap
 from ..support.machine_code import Kernel, can_compile
 from .lane_columns import TimedGraph, code_columns, firsts, graph_of, numbers
 from .lane_events import cores, fetches, heaps, layout, loop, messages
@@ -26,7 +26,7 @@ from .timeline import TimedBatch, Timeline
 
 Ints = NDArray[np.int64]
 
-EVENT_LOOP = Kernel("lanes", (heap, heaps, messages, fetches, cores, loop), layout)
+EVENT_LOOP = Kernel("lanes", (heap, bisection, heaps, messages, fetches, cores, loop), layout)
 
 WORTH_COMPILING = 1000
 """Lanes from which on loading llvmlite and the machine code takes less time than it saves: there are many rounds."""

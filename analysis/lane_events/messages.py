@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...support.bisection import first_not_below
 from .layout import NONE, PATIENCE, RESUMES, Code, Facts, State
 from .list_heaps import push_event
 
@@ -116,15 +117,7 @@ def stopped_at(facts: Facts, code: Code, state: State, lane: int, cycle: int) ->
 
 def next_instruction(code: Code, batch: int, cycle: int) -> int:
     """Where in `begins` the first instruction of a lane is that begins at the cycle or later; else the batch's end."""
-    low = code.begins_first[batch]
-    high = code.begins_first[batch + 1]
-    while low < high:
-        middle = (low + high) >> 1
-        if code.begins[middle] < cycle:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return first_not_below(code.begins, code.begins_first[batch], code.begins_first[batch + 1], cycle)
 
 
 def receive(facts: Facts, code: Code, state: State, use: int, time: int) -> None:

@@ -6,6 +6,7 @@ So times at which the port has nothing to do are kept.
 
 from __future__ import annotations
 
+from ...support.bisection import first_not_below
 from .layout import Facts, State
 
 
@@ -30,15 +31,7 @@ def serve(facts: Facts, state: State, asked: int, cycles: int) -> int:
 
 def first_gap(state: State, time: int) -> int:
     """The first gap that ends at ``time`` or later; the number of gaps if there is none."""
-    low = 0
-    high = state.gaps[0]
-    while low < high:
-        middle = (low + high) >> 1
-        if state.gap_end[middle] < time:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return first_not_below(state.gap_end, 0, state.gaps[0], time)
 
 
 def fill_gap(state: State, place: int, begin: int, end: int) -> None:
