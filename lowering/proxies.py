@@ -15,12 +15,13 @@ from ..analysis.proxies import Level, Proxies, Survey
 from ..dialects import pim, spat
 from ..dialects.block_ops import block_ops
 from ..dialects.onnx_base import OnnxOp
+from ..dialects.tile import ArrayAttr
 from .batch_facts import AnyBatch
 from .op_kinds import OpTable, ops_of
 from .proxies_batches import Memory, batch_proxies
 from .proxies_onnx import interface_of_onnx, is_computation, onnx_proxies
 from .proxies_opaque import opaque_digest, opaque_names
-from .target import Target, target_of
+from .target import Target, default_target, target_of
 
 
 def proxies(module: ModuleOp, target: Target | None = None) -> Proxies:
@@ -47,6 +48,9 @@ class Surveyor:
         groups = _Groups.of(module)
         if target is None and "tile.machine" in module.attributes:
             target = target_of(module)
+        named = target
+        if target is None and groups.batches:
+            target = _stand_in(groups)
         level = groups.level()
         contributions: dict[str, dict[str, int]] = {}
         numbers: dict[str, object] = {}
@@ -60,15 +64,28 @@ class Surveyor:
         self._memory.constants.forget_others()
         record = Proxies(
             level=level,
-            machine=_machine(target),
+            machine=_machine(named),
             interface=_interface(groups),
             opaque_ops=len(groups.opaque),
-            opaque_digest=opaque_digest(groups.opaque),
+            opaque_digest=opaque_digest(groups.opaque, module),
             ir_ops=groups.op_count,
             ir_values=groups.value_count,
             **numbers,  # pyright: ignore[reportArgumentType]
         )
         return Survey(record, contributions)
+
+
+STAND_IN = "reference144"
+"""The machine by whose cycles passes on batches are judged where the module names none."""
+
+
+def _stand_in(groups: _Groups) -> Target | None:
+    """None if the batches have cores that it has not."""
+    target = default_target(STAND_IN)
+    found: list[object] = [getattr(batch, "cores", None) for batch in groups.batches]
+    cores = [one.array for one in found if isinstance(one, ArrayAttr) and one.dtype.kind in "iu"]
+    most = max((int(one.max(initial=0)) for one in cores), default=0)
+    return target if most < target.machine.core_count else None
 
 
 _RESULTS = attrgetter("results")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ..analysis.proxies import Level, Proxies, Survey
 
@@ -28,26 +29,48 @@ def opaque_survey(module: ModuleOp) -> Survey:
         level=Level.OPAQUE if opaque else Level.EMPTY,
         interface="; ".join(functions),
         opaque_ops=len(opaque),
-        opaque_digest=opaque_digest(opaque),
+        opaque_digest=opaque_digest(opaque, module),
         ir_ops=len(ops),
         ir_values=sum(len(op.results) + sum(len(b.args) for r in op.regions for b in r.blocks) for op in ops),
     )
     return Survey(record, {"opaque_ops": opaque_names(opaque)})
 
 
-def opaque_digest(ops: Iterable[Operation]) -> str:
-    """The content of ops that the guard does not know: names, attributes, types and who uses whom, in order."""
+def opaque_digest(ops: Sequence[Operation], module: ModuleOp) -> str:
+    """The content of ops that the guard does not know: names, attributes, types, what they read, where they branch to,
+    and what functions give back of it.
+
+    Values and blocks have numbers in the order of their definitions. Ops that the guard knows may come and go: of
+    theirs, only the results that these ops read have a number.
+    """
     state = hashlib.blake2b(digest_size=16)
-    numbers: dict[SSAValue, int] = {}
-    for op in ops:
-        operands = [numbers.setdefault(operand, len(numbers)) for operand in op.operands]
+    opaque = set(ops)
+    values, blocks = _numbers(module, opaque) if ops else ({}, {})
+    returns = [op for op in module.walk() if isinstance(op, ReturnOp)] if ops else []
+    for op in (*ops, *returns):
+        operands = [values.get(operand) for operand in op.operands]
+        successors = [blocks[block] for block in op.successors]
         attributes = sorted((key, str(value)) for key, value in {**op.properties, **op.attributes}.items())
         types = [str(result.type) for result in op.results]
-        for result in op.results:
-            numbers.setdefault(result, len(numbers))
         regions = [[[str(one) for one in block.arg_types] for block in region.blocks] for region in op.regions]
-        state.update(repr((_name(op), operands, attributes, types, regions)).encode())
+        state.update(repr((_name(op), operands, successors, attributes, types, regions)).encode())
     return state.hexdigest()
+
+
+def _numbers(module: ModuleOp, opaque: AbstractSet[Operation]) -> tuple[dict[SSAValue, int], dict[Block, int]]:
+    """Of the values that opaque ops define or read, and of blocks."""
+    values: dict[SSAValue, int] = {}
+    blocks: dict[Block, int] = {}
+    for op in module.walk():
+        for result in op.results:
+            if op in opaque or any(use.operation in opaque for use in result.uses):
+                values[result] = len(values)
+        for region in op.regions:
+            for block in region.blocks:
+                blocks[block] = len(blocks)
+                if op in opaque or isinstance(op, FuncOp):
+                    values.update((argument, len(values) + place) for place, argument in enumerate(block.args))
+    return values, blocks
 
 
 def opaque_names(ops: Iterable[Operation]) -> dict[str, int]:

@@ -117,6 +117,11 @@ def target_of(module: ModuleOp) -> Target:
     return _target(Machine.load(machine.data), Precision(bits[0], bits[1], bits[1]))
 
 
+def default_target(machine: str) -> Target:
+    """A machine with the usual widths of weights and activations. Raises TileError if there is no such machine."""
+    return _target(Machine.load(machine), Precision(8, 8, 8))
+
+
 @lru_cache(maxsize=8)
 def _target(machine: Machine, precision: Precision) -> Target:
     """One object for one machine and precision, both of which are immutable."""

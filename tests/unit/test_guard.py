@@ -270,6 +270,85 @@ def test_foreign_ops_are_counted_and_may_not_change() -> None:
         guarded(edit_pass(touch), parsed(FOREIGN))
 
 
+OPAQUE_EDITS = {
+    "operands": (
+        """func.func @main(%a: f32, %b: f32) -> f32 {
+          %0 = "theirs.subtract"(%a, %b) : (f32, f32) -> f32
+          func.return %0 : f32
+        }""",
+        lambda op: op.name == "func.return" or setattr(op, "operands", [*op.operands][::-1]),
+    ),
+    "what a function gives back": (
+        """func.func @main(%a: f32, %b: f32) -> f32 {
+          "theirs.note"(%a) : (f32) -> ()
+          func.return %a : f32
+        }""",
+        lambda op: op.name != "func.return" or op.operands.__setitem__(0, op.parent.args[1]),
+    ),
+    "an argument instead of another": (
+        """func.func @main(%a: f32, %b: f32) {
+          "theirs.store"(%a) : (f32) -> ()
+          func.return
+        }""",
+        lambda op: not op.operands or op.operands.__setitem__(0, op.parent.args[1]),
+    ),
+    "what known ops give": (
+        """func.func @main(%x: tensor<1x2xf32>) {
+          %r = onnx.Relu(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>
+          %s = onnx.Sigmoid(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>
+          "theirs.subtract"(%r, %s) : (tensor<1x2xf32>, tensor<1x2xf32>) -> ()
+          func.return
+        }""",
+        lambda op: len(op.operands) != 2 or setattr(op, "operands", [*op.operands][::-1]),
+    ),
+    "successors": (
+        """func.func @main(%a: i1) {
+          "theirs.branch"(%a) [^bb1, ^bb2] : (i1) -> ()
+        ^bb1:
+          "theirs.end"() : () -> ()
+        ^bb2:
+          "theirs.end"() : () -> ()
+        }""",
+        lambda op: not op.successors or setattr(op, "successors", [*op.successors][::-1]),
+    ),
+}
+"""Foreign modules, and what a pass does to each of their ops."""
+
+
+@pytest.mark.parametrize("name", OPAQUE_EDITS)
+def test_foreign_ops_may_not_read_or_branch_otherwise(name: str) -> None:
+    text, edit = OPAQUE_EDITS[name]
+
+    def touch(module: ModuleOp) -> None:
+        for op in [*module.walk()]:
+            if op.parent is not None and op.name not in ("builtin.module", "func.func"):
+                edit(op)
+
+    guarded(edit_pass(lambda module: None), parsed(text))
+    with pytest.raises(GuardError, match="changed: content of these ops"):
+        guarded(edit_pass(touch), parsed(text))
+
+
+def test_known_ops_before_foreign_ones_may_be_rewritten() -> None:
+    """The sums of x and itself are one: what the foreign op reads has another producer, at the same place."""
+    text = """
+    func.func @main(%x: tensor<1x2xf32>) {
+      %i = onnx.Identity(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>
+      %r = onnx.Relu(%i) : (tensor<1x2xf32>) -> tensor<1x2xf32>
+      "theirs.note"(%r, %x) : (tensor<1x2xf32>, tensor<1x2xf32>) -> ()
+      func.return
+    }"""
+
+    def skip(module: ModuleOp) -> None:
+        for op in [*module.walk()]:
+            if op.name == "onnx.Identity":
+                op.results[0].replace_all_uses_with(op.operands[0])
+                op.detach()
+                op.erase()
+
+    guarded(edit_pass(skip), parsed(text))
+
+
 # Use from elsewhere
 
 
