@@ -128,7 +128,7 @@ def _lay_out(view: Array, to: Array) -> None:
     source = as_strided(view, (extent,), (view.itemsize,), writeable=False).view(np.int32)
     place: NDArray[np.int64] = np.zeros(1, np.int64)
     for length, stride in zip(view.shape[:-1], strides[:-1], strict=True):
-        along = np.arange(0, length * stride, stride) if stride else np.zeros(length, np.int64)
+        along = np.arange(int(length), dtype=np.int64) * int(stride)
         place = np.repeat(place, length) + np.tile(along, len(place))
     row = np.argsort(place, kind="stable")
     facts = layout_kernel.Facts(view.shape[-1], strides[-1])
