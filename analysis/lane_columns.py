@@ -41,6 +41,16 @@ class TimedGraph(LaneGraph):
         return np.array([timed.cycles for timed in self.batches], np.int64)
 
     @cached_property
+    def work(self) -> int:
+        """Cycles of all lanes."""
+        return int((self.cycles * np.diff(self.first)).sum())
+
+    @cached_property
+    def constants(self) -> int:
+        """Of all batches, each once."""
+        return sum(len(timed.constants) for timed in self.batches)
+
+    @cached_property
     def begins(self) -> tuple[Ints, Ints]:
         """At which of a lane's cycles its instructions begin, and its end; where those of each batch begin."""
         counts = np.array([len(timed.begins) for timed in self.batches], np.int64)

@@ -62,12 +62,12 @@ def schedule_lanes(
     lanes = len(core)
     uses = row_uses(graph, core)
     leads = [lead] * len(batches) if isinstance(lead, int) else list(lead)
-    facts = _facts(batches, core_count, leads, gap, graph.courtesy)
+    facts = _facts(graph, core_count, leads, gap)
     follower = _followers(batches, graph) if in_turn else np.full(lanes, NONE)
     request = np.zeros(core_count, np.int64) if request is None else request
     code = code_columns(batches, graph, uses, core, facts, leads, follower, request)
     state = _state(code, facts, graph)
-    if lanes >= WORTH_COMPILING and _longest(batches, code) * facts.keys < NEVER and can_compile():
+    if lanes >= WORTH_COMPILING and _longest(graph, code) * facts.keys < NEVER and can_compile():
         resumes = EVENT_LOOP.run(facts, code, state, lanes)
     else:
         waiting: Any = [[] for _ in range(core_count)]
@@ -76,15 +76,17 @@ def schedule_lanes(
     return _timeline(batches, graph, uses, state, resumes)
 
 
-def _facts(batches: Sequence[TimedBatch], core_count: int, leads: Sequence[int], gap: int, courtesy: int) -> Facts:
-    lanes = sum(len(timed.cores) for timed in batches)
+def _facts(graph: TimedGraph, core_count: int, leads: Sequence[int], gap: int) -> Facts:
+    lanes = len(graph.batch_of)
     loading = 2 * lanes
     sending = loading + core_count
     starting = sending + lanes * core_count
     held_back = int(min(leads, default=UNBOUNDED) < UNBOUNDED)
     fetching = starting + core_count
-    constants = sum(len(timed.constants) for timed in batches) * core_count
-    return Facts(core_count, held_back, fetching + 1, loading, sending, starting, fetching, constants, gap, courtesy)
+    constants = graph.constants * core_count
+    return Facts(
+        core_count, held_back, fetching + 1, loading, sending, starting, fetching, constants, gap, graph.courtesy
+    )
 
 
 def _followers(batches: Sequence[TimedBatch], graph: LaneGraph) -> Ints:
@@ -145,18 +147,26 @@ def _state(code: Code, facts: Facts, graph: LaneGraph) -> State:
     )
 
 
-def _longest(batches: Sequence[TimedBatch], code: Code) -> int:
+def _longest(graph: TimedGraph, code: Code) -> int:
     """Cycles after which nothing happens: several times what all takes in turn."""
-    work = sum(timed.cycles * len(timed.cores) for timed in batches)
-    return 4 * (work + sum(int(np.sum(column)) for column in (code.send, code.receive, code.flight, code.load_cycles)))
+    return 4 * (
+        graph.work + sum(int(np.sum(column)) for column in (code.send, code.receive, code.flight, code.load_cycles))
+    )
 
 
 class _FoundTimeline(Timeline):
     """What the loop has found. Most schedules that a search makes only have to be known to be too long; so their lists
     are made when one of them is asked for."""
 
-    def __init__(self, makespan: int, lists: Callable[[], dict[str, list[Ints]]]) -> None:
-        vars(self).update(makespan=makespan, _lists=lists)
+    def __init__(
+        self,
+        makespan: int,
+        starts: Ints,
+        finishes: Ints,
+        sent: tuple[Ints, Ints, Ints],
+        lists: Callable[[], dict[str, list[Ints]]],
+    ) -> None:
+        vars(self).update(makespan=makespan, starts=starts, finishes=finishes, sent=sent, _lists=lists)
 
     def __getattr__(self, name: str) -> list[Ints]:
         """Of a list that has not been made."""
@@ -173,20 +183,20 @@ def _timeline(batches: Sequence[TimedBatch], graph: LaneGraph, uses: RowUses, st
     resumed = (state.resume_lane, state.resume_done, state.resume_time)
     lines = np.stack([np.array(column[:resumes], np.int64) for column in resumed])
     fetched, core_count = np.array(state.fetched, np.int64), len(state.free)
+    remote = np.flatnonzero(sent >= 0)
+    messages = uses.row[remote], uses.core[remote], sent[remote]
 
     def lists() -> dict[str, list[Ints]]:
         lane, done, time = lines[:, np.lexsort(lines[::-1])]
-        remote = sent >= 0
-        row = uses.row[remote]
         return {
             "start": _parts(start, graph.first),
             "finish": _parts(finish, graph.first),
             "resumes": _by_batch(graph, lane, done, time - start[lane]),
-            "messages": _by_batch(graph, row, uses.core[remote], sent[remote]),
+            "messages": _by_batch(graph, *messages),
             "fetches": _fetches(batches, fetched, core_count),
         }
 
-    return _FoundTimeline(int(np.max(state.free, initial=0)), lists)
+    return _FoundTimeline(int(np.max(state.free, initial=0)), start, finish, messages, lists)
 
 
 def _fetches(batches: Sequence[TimedBatch], fetched: Ints, core_count: int) -> list[Ints]:
@@ -209,7 +219,7 @@ def _parts(lines: Ints, ends: Ints) -> list[Ints]:
 
 
 def _filled(length: int, value: int = 0) -> Any:
-    return np.full(length, value, np.int64)
+    return np.full(length, value, np.int64) if value else np.zeros(length, np.int64)
 
 
 def _listed(columns: Sequence[Any]) -> list[Any]:

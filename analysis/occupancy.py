@@ -13,15 +13,14 @@ def busy_cycles(group: Ints, groups: int, start: Ints, finish: Ints, width: int,
 
     Lane i, of ``group[i]``, runs from cycle ``start[i]`` to before ``finish[i]``, which is not behind the last period.
     """
-    return _passed(group, groups, finish, width, periods) - _passed(group, groups, start, width, periods)
-
-
-def _passed(group: Ints, groups: int, time: Ints, width: int, periods: int) -> Ints:
-    """[groups, periods] sums over the times of each group: cycles of each period that have passed at that time."""
-    period, rest = np.divmod(time, width)
-    place, shape = group * (periods + 1) + period, (groups, periods + 1)
-    # The rest is added exactly: sums of doubles below 2**53.
-    inside = np.bincount(place, rest, minlength=shape[0] * shape[1]).reshape(shape).astype(np.int64)
-    ends = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
-    later = ends.sum(axis=1, keepdims=True) - np.cumsum(ends, axis=1)
-    return (later * width + inside)[:, :periods]
+    place = group * (periods + 1)
+    begins, begun = np.divmod(start, width)
+    ends, ended = np.divmod(finish, width)
+    # In the period of an end, what of it has passed counts, and in each one behind it all of it; the same of a start,
+    # to be taken away. Sums of doubles are exact below 2**53.
+    places = np.concatenate((place + ends, place + begins))
+    rests, counts = np.concatenate((ended, -begun)), np.repeat((1.0, -1.0), len(group))
+    size, shape = groups * (periods + 1), (groups, periods + 1)
+    inside = np.bincount(places, rests, minlength=size).reshape(shape)
+    behind = np.cumsum(np.bincount(places, counts, minlength=size).reshape(shape), axis=1)
+    return (inside - width * behind)[:, :periods].astype(np.int64)

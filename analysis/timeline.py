@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -99,6 +100,24 @@ class Timeline:
     fetches: list[Ints]
     """[batches][n, 3] the constants that are loaded: which of the batch, core, first cycle; in this order."""
     makespan: int
+
+    @cached_property
+    def starts(self) -> Ints:
+        """[n] `start` of all lanes, batch after batch."""
+        return np.concatenate([np.zeros(0, np.int64), *self.start])
+
+    @cached_property
+    def finishes(self) -> Ints:
+        """[n] The same of `finish`."""
+        return np.concatenate([np.zeros(0, np.int64), *self.finish])
+
+    @cached_property
+    def sent(self) -> tuple[Ints, Ints, Ints]:
+        """All `messages`: row, core and first cycle, where a row has the number of its lane among those of all batches;
+        by row, then core."""
+        lanes = np.cumsum([0, *map(len, self.start)])[:-1]
+        row, core, cycle = np.concatenate([np.zeros((0, 3), np.int64), *self.messages]).T
+        return row + np.repeat(lanes, [len(one) for one in self.messages]), core, cycle
 
 
 def validate_timeline(batches: Sequence[TimedBatch], timeline: Timeline) -> list[str]:

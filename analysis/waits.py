@@ -76,7 +76,7 @@ class ChainFinder:
     def find(self, batches: Sequence[TimedBatch], timeline: Timeline) -> Chain:
         """The chain of ``timeline``, a schedule of ``batches``. O(n log n) in lanes and reads."""
         core = _joined([one.cores for one in batches])
-        start, finish = _joined(timeline.start), _joined(timeline.finish)
+        start, finish = timeline.starts, timeline.finishes
         rows = self._last_rows(batches, timeline, core, finish)
         behind = int(finish.max(initial=0)) + 1
         ends = core * behind + finish
@@ -95,8 +95,7 @@ class ChainFinder:
     ) -> tuple[Ints, Ints, Ints]:
         """[lanes] of each lane the row that comes last, or `NONE`, when it was sent, and when it was there."""
         lanes, cores = len(core), int(core.max(initial=0)) + 1
-        row, target, sent = np.concatenate([np.zeros((0, 3), np.int64), *timeline.messages]).T
-        row = row + np.repeat(self._graph.first[:-1], [len(one) for one in timeline.messages])
+        row, target, sent = timeline.sent
         arrival = sent + _receive_cycles(batches, self._graph, row, core[row], target)
         known = np.append(row * cores + target, lanes * cores)
         at = np.searchsorted(known, self._row * cores + core[self._reader])

@@ -6,7 +6,7 @@ import io
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -58,16 +58,18 @@ class HashingFile(io.RawIOBase):
 
 
 class ArchiveWriter(ABC):
-    """Somewhere to put named files, one at a time."""
+    """Somewhere to put named files."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path, at_once: bool) -> None:
+        """``at_once``: several files may be open at a time."""
+        self.path, self.at_once = path, at_once
         self.files: dict[str, FileFacts] = {}
 
     @contextmanager
     def create(self, name: str) -> Generator[HashingFile, None, None]:
         """A new file, open for writing; its facts are kept in ``files``."""
         assert name not in self.files, f"{name} is written twice"
-        with background_hash() as hashing:
+        with _writing(self.path), background_hash() as hashing:
             with self._open(name) as file:
                 written = HashingFile(file, hashing)
                 yield written
@@ -78,8 +80,8 @@ class ArchiveWriter(ABC):
 
 
 class _DirectoryWriter(ArchiveWriter):
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
+    def __init__(self, path: Path, folder: Path) -> None:
+        super().__init__(path, at_once=True)
         self._folder = folder
 
     def _open(self, name: str) -> IO[bytes]:
@@ -89,8 +91,8 @@ class _DirectoryWriter(ArchiveWriter):
 
 
 class _ZipWriter(ArchiveWriter):
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        super().__init__()
+    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+        super().__init__(path, at_once=False)
         self._archive = archive
 
     def _open(self, name: str) -> IO[bytes]:
@@ -104,16 +106,27 @@ class _ZipWriter(ArchiveWriter):
 def write_archive(path: Path) -> Generator[ArchiveWriter, None, None]:
     """A writer for a new archive at ``path``: a zip if it ends in ``.tilepkg``, else a directory.
 
-    Whatever stood there is replaced when all files are complete, and left alone on any exception.
+    Whatever stood there is replaced when all files are complete, and left alone on any exception. A TileError if
+    something cannot be written; what else goes wrong within the context is none of it.
     """
+    with ExitStack() as stack:
+        with _writing(path):
+            if path.suffix == ZIP_SUFFIX:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                temporary = stack.enter_context(atomic_file(path))
+                writer = _ZipWriter(path, stack.enter_context(zipfile.ZipFile(temporary, "w")))
+            else:
+                writer = _DirectoryWriter(path, stack.enter_context(atomic_directory(path)))
+        yield writer
+        with _writing(path):
+            stack.close()
+
+
+@contextmanager
+def _writing(path: Path) -> Generator[None]:
+    """Makes an error of the system a TileError about the archive at ``path``."""
     try:
-        if path.suffix == ZIP_SUFFIX:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_file(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
-                yield _ZipWriter(archive)
-        else:
-            with atomic_directory(path) as temporary:
-                yield _DirectoryWriter(temporary)
+        yield
     except OSError as error:
         what = f"cannot be written: {(error.strerror or str(error)).lower()}"
         raise TileError(str(path), what, "name another place") from None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dialects.array_data import contiguous
+from ..dialects.array_layout import contiguous
 from ..support.diagnostics import TileError
 from .byte_sink import FileSink
 

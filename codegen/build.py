@@ -21,7 +21,7 @@ from .isa import Op
 from .json_stream import compressed_json
 from .manifest import Origin
 from .memory_image import F32, WeightTable
-from .package import Package
+from .package import Package, PackageWriter
 from .program_file import program_pieces
 from .register_allocation import allocate_registers
 from .report import build_reports
@@ -33,27 +33,31 @@ def build_package(
     model: Origin,
     options: Mapping[str, object],
     emission: Callable[[], Emission] | None = None,
-    to_be_written: bool = False,
+    writer: PackageWriter | None = None,
 ) -> Package:
     """Generates the code of the module's `pim.program`. Raises TileError if it is not ready for that.
 
-    ``emission`` counts that of this module, for the report: the code does not depend on it. A package that is
-    ``to_be_written`` has its files of the program made meanwhile.
+    ``emission`` counts that of this module, for the report: the code does not depend on it. The ``writer`` that is
+    going to write the package begins meanwhile.
     """
     target = target_of(module)
     program = _program(module)
     layout = GlobalLayout.of(program, target.element_bytes)
     groups, weights = _array_groups(program, target)
+    memory, inputs = layout.memory(), tuple(layout.input_layouts(program))
+    outputs = tuple(layout.output_layouts(program))
+    if writer is not None:
+        writer.begin(weights, memory, (*inputs, *outputs))
     code = _generate(program, target, layout, groups)
-    if to_be_written:
+    if writer is not None:
         make_ahead(code, compressed_json)
         make_ahead(code, program_pieces)
     return Package(
         code,
         weights,
-        layout.memory(),
-        tuple(layout.input_layouts(program)),
-        tuple(layout.output_layouts(program)),
+        memory,
+        inputs,
+        outputs,
         Origin(target.machine.name, target.machine.digest()),
         model,
         options,

@@ -16,14 +16,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event
 from typing import cast
 
+from ..support.background import Background
 from ..support.diagnostics import TileError
 from ..support.files import require_folder
-from .archive import ZIP_SUFFIX, ArchiveReader, FileFacts, read_archive, write_archive
+from .archive import ZIP_SUFFIX, ArchiveReader, ArchiveWriter, FileFacts, read_archive, write_archive
 from .columns import Program
 from .json_stream import write_program_json
 from .manifest import FORMAT, Manifest, Origin, manifest_text, parse_manifest
@@ -63,25 +66,68 @@ def write_package(package: Package, path: Path) -> str:
 
     A package that stands at ``path`` is replaced; anything else there, or in its directory, is an error.
     """
-    faults = package_faults(package.program, package.weights, package.memory, package.inputs, package.outputs)
-    assert not faults, f"the compiler made a bad package: {faults[0]}"
-    require_replaceable(path)
-    layouts = (*package.inputs, *package.outputs)
-    with write_archive(path) as archive:
-        with archive.create(PROGRAM_JSON) as file:
+    with package_writer(path) as writer:
+        return writer.finish(package)
+
+
+class PackageWriter:
+    """The files of one package. Weights and constants may be written while its program is being made."""
+
+    def __init__(self, archive: ArchiveWriter) -> None:
+        self._archive = archive
+        self._begun: tuple[WeightTable, Background[None]] | None = None
+        self._is_given_up = Event()
+
+    def begin(self, weights: WeightTable, memory: GlobalMemory, layouts: Sequence[TensorLayout]) -> None:
+        """Begins to write what the package holds besides its program, on a thread, if the archive takes several files
+        at a time. ``weights`` has an entry for every group."""
+        if self._archive.at_once:
+            self._begun = weights, Background(lambda: self._write_memory(weights, memory, layouts))
+
+    def finish(self, package: Package) -> str:
+        """Writes all that is missing; the package's digest. Raises what has gone wrong on the thread."""
+        faults = package_faults(package.program, package.weights, package.memory, package.inputs, package.outputs)
+        assert not faults, f"the compiler made a bad package: {faults[0]}"
+        with self._archive.create(PROGRAM_JSON) as file:
             write_program_json(package.program, file)
-        with archive.create(PROGRAM) as file:
+        with self._archive.create(PROGRAM) as file:
             write_program(package.program, file)
-        with archive.create(WEIGHTS) as file:
-            indexes = [layout.index for layout in layouts]
-            write_memory(file, _complete(package), package.memory.constants, indexes)
+        if self._begun is None:
+            self._write_memory(_complete(package), package.memory, (*package.inputs, *package.outputs))
+        else:
+            weights, writing = self._begun
+            assert weights is package.weights, "the weights of another package are being written"
+            writing.result()
         for name, content in sorted(package.reports.items()):
-            with archive.create(REPORTS + name) as file:
+            with self._archive.create(REPORTS + name) as file:
                 file.write(content)
-        text = manifest_text(_manifest(package, archive.files), package.program)
-        with archive.create(MANIFEST) as file:
+        text = manifest_text(_manifest(package, self._archive.files), package.program)
+        with self._archive.create(MANIFEST) as file:
             file.write(text)
-    return hashlib.sha256(text).hexdigest()
+        return hashlib.sha256(text).hexdigest()
+
+    def give_up(self) -> None:
+        """Writes nothing any more: at the end, no thread does."""
+        self._is_given_up.set()
+        if self._begun is not None:
+            self._begun[1].wait()
+
+    def _write_memory(self, weights: WeightTable, memory: GlobalMemory, layouts: Sequence[TensorLayout]) -> None:
+        with self._archive.create(WEIGHTS) as file:
+            write_memory(file, weights, memory.constants, [layout.index for layout in layouts], self._is_given_up)
+
+
+@contextmanager
+def package_writer(path: Path) -> Generator[PackageWriter]:
+    """A writer for a package at ``path``, which takes its place at the end of the context, or on any exception leaves
+    nothing behind. A TileError if something stands there, or in its directory, that is no package."""
+    require_replaceable(path)
+    with write_archive(path) as archive:
+        writer = PackageWriter(archive)
+        try:
+            yield writer
+        finally:
+            writer.give_up()
 
 
 def read_package(path: Path, with_reports: bool = False) -> Package:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import zipfile
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..support.background import Background
 from ..support.diagnostics import TileError
-
-Array: TypeAlias = NDArray[Any]
+from .array_layout import Array, Rows, contiguous, is_large_transposed
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "f64": np.dtype("<f8"),
@@ -37,43 +34,55 @@ DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _SAMPLES = 64
 """About as many elements are compared before whole arrays are."""
 
-_LARGE = 1 << 16
-"""Elements from which on a transposed array is copied in strips of so many columns, a line of the cache wide:"""
-_STRIP = 16
-_SHARED = 1 << 20
-"""Elements from which on two threads copy them."""
-
 _resources: dict[str, Array] = {}
 """Arrays loaded from `.npz` files. The key is the digest of the content, so no two modules can disagree about one."""
 
 
 class ArrayData:
-    """What an :class:`ArrayAttr` holds: element type, shape, and the numbers or at least their digest."""
+    """What an :class:`ArrayAttr` holds: element type, shape, and the numbers, or what they are made of, or at least
+    their digest."""
 
-    __slots__ = ("_array", "_digest", "dtype", "shape")
+    __slots__ = ("_array", "_digest", "_rows", "dtype", "shape")
 
-    def __init__(self, dtype: np.dtype[Any], shape: tuple[int, ...], array: Array | None, digest: str | None) -> None:
-        assert array is not None or digest is not None
+    def __init__(
+        self,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        array: Array | None,
+        digest: str | None,
+        rows: Rows | None = None,
+    ) -> None:
+        assert array is not None or digest is not None or rows is not None
         self.dtype = dtype
         self.shape = shape
         self._array = array
         self._digest = digest
+        self._rows = rows
+        """Until somebody has waited for them."""
 
     @staticmethod
-    def of(array: Array) -> ArrayData:
+    def of(array: Array | Rows) -> ArrayData:
         """Wraps a read-only view of ``array``; copies only what is not contiguous or not little-endian.
 
-        Rows of a large transposed matrix stay as they are: whoever lays their elements out need not do it twice.
+        Rows of a large transposed matrix stay as they are: whoever lays their elements out need not do it twice. Those
+        that a thread lays out already are waited for when all their elements are asked for.
         """
         dtype = array.dtype.newbyteorder("<")
         assert dtype in DTYPE_NAMES, f"#tile.array cannot hold elements of type {array.dtype}"
-        kept = array.ndim == 2 and _is_large_transposed(array) and array.dtype == dtype
+        if isinstance(array, Rows):
+            assert array.dtype == dtype, "a thread lays out elements as they are"
+            return ArrayData(dtype, array.shape, None, None, array)
+        kept = array.ndim == 2 and is_large_transposed(array) and array.dtype == dtype
         view = (array if kept else contiguous(array, dtype).reshape(array.shape)).view()
         view.flags.writeable = False
         return ArrayData(dtype, array.shape, view, None)
 
     @property
     def array(self) -> Array:
+        rows = self._rows  # Two threads may ask at once.
+        if self._array is None and rows is not None:
+            self._array = rows.array
+            self._rows = None
         if self._array is None:
             assert self._digest is not None
             self._array = loaded_array(self._digest, self.dtype, self.shape)
@@ -81,18 +90,21 @@ class ArrayData:
 
     @property
     def has_data(self) -> bool:
-        return self._array is not None or _describes(_resources.get(self.digest), self.dtype, self.shape)
+        if self._array is not None or self._rows is not None:
+            return True
+        return _describes(_resources.get(self.digest), self.dtype, self.shape)
 
     @property
     def sample(self) -> bytes:
         """Some of the bytes: where they differ, the arrays do."""
-        return self.array.flat[:: max(1, self.array.size // _SAMPLES)].tobytes()
+        step = max(1, math.prod(self.shape) // _SAMPLES)
+        rows = self._rows
+        return (self.array.flat[::step] if rows is None else rows.every(step)).tobytes()
 
     @property
     def digest(self) -> str:
         if self._digest is None:
-            assert self._array is not None
-            self._digest = digest_of(self._array)
+            self._digest = digest_of(self.array)
         return self._digest
 
     def __eq__(self, other: object) -> bool:
@@ -107,34 +119,6 @@ class ArrayData:
 
     def __repr__(self) -> str:
         return f"ArrayData({DTYPE_NAMES[self.dtype]}{list(self.shape)}, {self.digest})"
-
-
-def contiguous(array: Array, dtype: np.dtype[Any] | None = None) -> Array:
-    """``array``, if it is of this type and contiguous, or else a copy that is."""
-    dtype = array.dtype if dtype is None else dtype
-    if not _is_large_transposed(array):
-        return np.ascontiguousarray(array, dtype)
-    # The last axis is not the one along which elements are neighbours. In strips of it: element by element, each would
-    # be in another line of the cache.
-    found = np.empty(array.shape, dtype)
-    if array.size < _SHARED:
-        _copy_in_strips(array, found)
-    else:
-        half = array.shape[-1] // 2
-        other = Background(partial(_copy_in_strips, array[..., :half], found[..., :half]))
-        _copy_in_strips(array[..., half:], found[..., half:])
-        other.result()
-    return found
-
-
-def _copy_in_strips(array: Array, to: Array) -> None:
-    for column in range(0, array.shape[-1], _STRIP):
-        to[..., column : column + _STRIP] = array[..., column : column + _STRIP]
-
-
-def _is_large_transposed(array: Array) -> bool:
-    """Whether copying ``array`` in the order of its elements would go through memory in large steps."""
-    return array.size >= _LARGE and array.ndim > 1 and array.strides[-1] > max(array.strides[-2], array.itemsize)
 
 
 def load_resources(path: Path) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from .array_data import DTYPE_NAMES, DTYPES, Array, ArrayData
+from .array_data import DTYPE_NAMES, DTYPES, ArrayData
+from .array_layout import Array
 
 MAX_RANK = 32
 MAX_SPLAT_BYTES = 2**31

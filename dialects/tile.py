@@ -43,7 +43,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ..support.files import atomic_file
-from .array_data import DTYPE_NAMES, DTYPES, Array, ArrayData, contiguous, load_resources
+from .array_data import DTYPE_NAMES, DTYPES, ArrayData, load_resources
+from .array_layout import Array, Rows, contiguous
 from .array_text import DEFAULT_INLINE_LIMIT, inline_limit, parse_array, print_array, spelling
 
 _FLOAT_TYPES = {"f64": Float64Type(), "f32": Float32Type(), "f16": Float16Type()}
@@ -81,12 +82,12 @@ class ArrayAttr(Data[ArrayData]):
     @classmethod
     # xDSL declares `attr` as `Data[ArrayData]` where it means `Self`.
     def get(  # pyright: ignore[reportIncompatibleMethodOverride]
-        cls, attr: Array | ArrayData | Self
+        cls, attr: Array | Rows | ArrayData | Self
     ) -> Self:
         """Wraps an array without copying it; an existing attribute is returned as it is."""
         if isinstance(attr, cls):
             return attr
-        assert isinstance(attr, np.ndarray | ArrayData)
+        assert isinstance(attr, np.ndarray | Rows | ArrayData)
         return cls.new(attr if isinstance(attr, ArrayData) else ArrayData.of(attr))
 
     @property

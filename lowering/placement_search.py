@@ -115,9 +115,9 @@ class _Search:
         burden = self._finder.find(self._timed, self._timeline).burden(len(self._group))
         borne = np.zeros(groups, np.int64)
         np.add.at(borne, self._group, burden)
-        start, finish = np.concatenate(self._timeline.start), np.concatenate(self._timeline.finish)
         width = -(-max(self._timeline.makespan, 1) // PERIODS)
-        return borne, busy_cycles(self._group, groups, start, finish, width, PERIODS)
+        starts, finishes = self._timeline.starts, self._timeline.finishes
+        return borne, busy_cycles(self._group, groups, starts, finishes, width, PERIODS)
 
     def _take(self, group: int, to: int) -> bool:
         """Whether a group moves to another core."""

@@ -65,8 +65,8 @@ class Kernel:
         numbers = np.array(facts, np.int64)
         columns = [numbers[place : place + 1] for place in range(len(numbers))]
         columns += [cast("npt.NDArray[Any]", column) for column in (*code, *state)]
-        for name, column in zip(self.columns(), columns, strict=True):
-            assert column.dtype == next((kind for end, kind in _KINDS.items() if name.endswith(end)), np.int64), name
+        for (name, kind), column in zip(_typed_columns(self), columns, strict=True):
+            assert column.dtype == kind, name
             assert column.flags.c_contiguous, name
         pointers = (ctypes.c_void_p * len(columns))(*(column.ctypes.data for column in columns))
         return function(self)(pointers, number)
@@ -83,6 +83,12 @@ class Kernel:
             name: value for name, value in vars(self.layout).items() if name.isupper() and isinstance(value, int)
         }
         return llvm_text.llvm_module(functions, constants, self.columns(), "run")
+
+
+@cache
+def _typed_columns(kernel: Kernel) -> list[tuple[str, np.dtype[Any]]]:
+    """Names and types of elements."""
+    return [(name, np.dtype(_KINDS.get(name[-4:], _KINDS.get(name[-3:], np.int64)))) for name in kernel.columns()]
 
 
 @cache

@@ -6,7 +6,7 @@ import hashlib
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from functools import cache, partial
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from ..codegen.build import build_package
 from ..codegen.emission import Emission, emission_of
 from ..codegen.guarded import guard_package, stage_records
 from ..codegen.manifest import Origin
-from ..codegen.package import Package, require_replaceable, write_package
+from ..codegen.package import Package, PackageWriter, package_writer, require_replaceable
 from ..codegen.stream_check import StreamCheck
 from ..dialects.registry import make_context
 from ..lowering.onnx_file import ModelFile
@@ -74,14 +74,16 @@ class CompileDriver:
             self.line.say("reading the model")
             module, origin = self._read()
             given = not any(isinstance(one, PimPlanMemoryPass) for one in passes)
-            with guard_report(self.guard, options.guard_report):
-                self._lower(passes, module)
-                self.line.say("generating code")
-                if given:
-                    check_plan(module)
-                package = self._generate(module, origin.result(), pipeline_text(passes), given)
-            self.line.say("writing the package")
-            digest = self._write(package, start)
+            with ExitStack() as unfinished:
+                with guard_report(self.guard, options.guard_report):
+                    self._lower(passes, module)
+                    self.line.say("generating code")
+                    if given:
+                        check_plan(module)
+                    writer = unfinished.enter_context(package_writer(options.output))
+                    package = self._generate(module, origin.result(), pipeline_text(passes), given, writer)
+                self.line.say("writing the package")
+                digest = self._write(package, writer, unfinished, start)
         if self.options.pass_statistics:
             sys.stderr.write(self.statistics.report())
         if self.options.timing:
@@ -115,24 +117,26 @@ class CompileDriver:
         if options.print_ir_tree_dir is not None:
             require_folder(options.print_ir_tree_dir)
 
-    def _write(self, package: Package, start: float) -> str:
-        """Writes the package and the report of its build: both, or neither. The package's digest."""
+    def _write(self, package: Package, writer: PackageWriter, unfinished: ExitStack, start: float) -> str:
+        """Writes what is missing of the package and puts it in its place, and the report of its build: both, or
+        neither. The package's digest."""
         path = self.options.build_report
         with nullcontext() if path is None else atomic_file(path) as report:
             with self.timer.phase("Output"):
-                digest = write_package(package, self.options.output)
+                digest = writer.finish(package)
+                unfinished.close()
             if report is not None:
                 stages = {} if self.guard is None else stage_records(self.guard.examined)
                 seconds = time.perf_counter() - start
                 report.write_text(build_report(package, digest, stages, seconds, self.timer.seconds), encoding="utf-8")
         return digest
 
-    def _generate(self, module: ModuleOp, origin: Origin, pipeline: str, given: bool) -> Package:
+    def _generate(self, module: ModuleOp, origin: Origin, pipeline: str, given: bool, writer: PackageWriter) -> Package:
         """The package of the lowered module, checked and behind the guard. ``given``: no pass has planned it."""
         emission: Callable[[], Emission] = cache(partial(emission_of, module))  # for the report, and for the guard
         with self.timer.phase("Code generation"):
             start = time.perf_counter()
-            package = build_package(module, origin, self.options.manifest(pipeline), emission, to_be_written=True)
+            package = build_package(module, origin, self.options.manifest(pipeline), emission, writer)
             seconds = time.perf_counter() - start
         with self.timer.phase("Stream check"):
             check = _check(package, given)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...analysis.window import RowWindow
+from ...dialects.array_layout import Rows
 from ...dialects.location import copy_location
 from ...dialects.spat import ComputeBatchOp, ConstantOp, ViewOp, YieldOp, shape_of, tile_type
 from ...dialects.tile import ArrayAttr
@@ -44,9 +45,9 @@ class BatchBuilder:
         argument = self.input(value, window)
         return self.view(argument, 0, 0, channels, window.pad_left + columns + window.pad_right, channels)
 
-    def weight(self, array: NDArray[np.float32]) -> SSAValue:
+    def weight(self, array: NDArray[np.float32] | Rows) -> SSAValue:
         """Adds a constant that every lane sees."""
-        return self._weight(ArrayAttr.get(np.asarray(array, np.float32)))
+        return self._weight(ArrayAttr.get(array if isinstance(array, Rows) else np.asarray(array, np.float32)))
 
     def _weight(self, value: ArrayAttr) -> SSAValue:
         constant = copy_location(self._source, ConstantOp(value))

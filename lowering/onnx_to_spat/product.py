@@ -24,7 +24,7 @@ from ...analysis.slicing import (
     gathered_slices,
 )
 from ...analysis.window import RowWindow
-from ...dialects.array_data import contiguous
+from ...dialects.array_layout import Rows, contiguous, matrix_of
 from .feature import Channels, Feature
 
 Weights = NDArray[np.float32]
@@ -215,31 +215,41 @@ class Product:
         """Rows and columns of the weight matrix."""
         return sum(self.lengths), self.windows * self.outputs
 
-    def matrix(self, weights: Weights, first: int, last: int) -> Weights:
+    def matrix(self, weights: Weights, first: int, last: int) -> Weights | Rows:
         """Columns ``first`` to ``last`` of the weight matrix for ``weights`` ``[outputs, channels, rows, columns]``.
 
         Its rows follow the pieces, its columns the windows, each with all outputs.
         """
         if self.windows == 1:  # large ones: without a copy of all columns
-            return self._matrix(weights[first:last])
-        return self._matrix(weights)[:, first:last]
+            return self._matrix_of_one(weights[first:last])
+        return self._matrix(weights.transpose(2, 3, 1, 0))[:, first:last]
 
-    def _matrix(self, weights: Weights) -> Weights:
+    def _matrix_of_one(self, weights: Weights) -> Weights | Rows:
+        """The matrix of one window."""
         by_position = weights.transpose(2, 3, 1, 0)
-        if self.windows > 1 or self.kernel.size != (1, 1):  # Else each array's part is laid out when it is written.
-            by_position = _in_runs(by_position)
+        segments = self.feature.segments
+        if not self._has_gaps and self.kernel.size[1] > 1 and len(segments) > 1:
+            return self._matrix(by_position)
+        # Position after position, each with all channels.
+        channels = _as_slice(np.concatenate([segment.channels for segment in segments]))
+        if self.kernel.size == (1, 1):  # Each array's part is laid out when it is written.
+            return by_position[:, :, channels].reshape(self.matrix_shape[0], -1)
+        if isinstance(channels, slice):
+            return matrix_of(by_position[:, :, channels], len(weights))
+        return _in_runs(by_position)[:, :, channels].reshape(self.matrix_shape[0], -1)
+
+    def _matrix(self, by_position: Weights) -> Weights:
+        by_position = _in_runs(by_position)
         segments = self.feature.segments
         taken = 1 if self._has_gaps else self.kernel.size[1]
-        if self.windows == 1 and 1 in (taken, len(segments)):  # Position after position, each with all channels.
-            channels = _as_slice(np.concatenate([segment.channels for segment in segments]))
-            return by_position[:, :, channels].reshape(self.matrix_shape[0], -1)
-        found = np.zeros((self.matrix_shape[0], self.windows, len(weights)), np.float32)
+        outputs = by_position.shape[-1]
+        found = np.zeros((self.matrix_shape[0], self.windows, outputs), np.float32)
         row = 0
         for piece, length in zip(self.pieces, self.lengths, strict=True):
             segment = segments[piece.segment]
             positions = by_position[piece.row, piece.column : piece.column + taken]
             kernel = positions[:, _as_slice(segment.channels)]
-            columns = found[row : row + length].reshape(piece.columns, segment.width, self.windows, len(weights))
+            columns = found[row : row + length].reshape(piece.columns, segment.width, self.windows, outputs)
             for window in range(self.windows):
                 first = window * self.kernel.stride[1]
                 columns[first :: self.kernel.dilation[1], :, window][:taken] = kernel

@@ -17,6 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...analysis.slicing import Slice, split_evenly
 from ...analysis.window import RowWindow
+from ...dialects.array_layout import Rows
 from ...dialects.location import node_name
 from ...dialects.spat import GatherOp, VAddOp, VMMOp, VMulOp, shape_of, tile_type
 from .batch_builder import BatchBuilder
@@ -117,7 +118,7 @@ def _emit_part(
     op: Operation,
     product: Product,
     slices: Sequence[Slice],
-    matrix: Weights,
+    matrix: Weights | Rows,
     mapping: LayerMapping,
 ) -> SSAValue:
     """Emits the batch that multiplies the slices of one part and adds their products."""
@@ -182,7 +183,7 @@ def _overlapping_first(product: Product) -> list[Slice]:
     return list(product.slices) if product.copy_cycles else sorted(product.slices, key=place)
 
 
-def _rows_of(matrix: Weights, slices: Sequence[Slice]) -> tuple[Weights, list[int]]:
+def _rows_of(matrix: Weights | Rows, slices: Sequence[Slice]) -> tuple[Weights | Rows, list[int]]:
     """The rows of the matrix that some slices multiply, in its own order; and of each slice, its first row there."""
     ordered = sorted(slices, key=lambda part: part.row)
     start: dict[Slice, int] = {}
@@ -194,7 +195,8 @@ def _rows_of(matrix: Weights, slices: Sequence[Slice]) -> tuple[Weights, list[in
     if ordered[-1].row + ordered[-1].length == first + count:  # without gaps: without a copy
         rows = matrix[first : first + count]
     else:
-        rows = np.concatenate([matrix[part.row : part.row + part.length] for part in ordered])
+        whole = matrix.array if isinstance(matrix, Rows) else matrix
+        rows = np.concatenate([whole[part.row : part.row + part.length] for part in ordered])
     return rows, [start[part] for part in slices]
 
 

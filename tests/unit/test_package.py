@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
 import json
 import shutil
@@ -10,15 +11,18 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Timer
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from programs import TARGET, load, package, program, programs, same_programs, store
 from tilec.codegen import manifest
 from tilec.codegen.columns import Program
+from tilec.codegen.memory_file import write_memory
 from tilec.codegen.memory_image import Constant, GlobalMemory, TensorLayout, WeightTable
 from tilec.codegen.package import (
     MANIFEST,
@@ -26,11 +30,13 @@ from tilec.codegen.package import (
     PROGRAM_JSON,
     WEIGHTS,
     Package,
+    PackageWriter,
     package_digest,
+    package_writer,
     read_package,
     write_package,
 )
-from tilec.dialects import array_data
+from tilec.dialects import array_layout
 from tilec.support.diagnostics import TileError
 
 ORIGIN = manifest.Origin("model.onnx", "ab" * 32)
@@ -107,7 +113,7 @@ def test_the_bytes_are_always_the_same(tmp_path: Path) -> None:
 
 def test_how_weights_lie_in_memory_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrices are laid out when they are written, large ones in strips."""
-    monkeypatch.setattr(array_data, "_LARGE", 30)
+    monkeypatch.setattr(array_layout, "_LARGE", 30)
     turned = [np.asfortranarray(matrix) for matrix in example().weights.matrices]
     assert not turned[0].flags.c_contiguous
     other = dataclasses.replace(example(), weights=WeightTable(tuple(turned), example().weights.of_group))
@@ -199,6 +205,96 @@ def test_a_failure_leaves_nothing(
     monkeypatch.setattr("tilec.codegen.package.write_memory", fail)
     with pytest.raises(error):
         write_package(example(), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def begun(writer: PackageWriter, made: Package) -> None:
+    writer.begin(made.weights, made.memory, (*made.inputs, *made.outputs))
+
+
+@pytest.mark.parametrize("name", ["p", "p.tilepkg"])
+def test_weights_may_be_written_before_and_after_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "late").mkdir()
+    digest = write_package(example(), tmp_path / "p0")
+    made = example()
+    with package_writer(tmp_path / name) as writer:
+        begun(writer, made)
+        if name == "p":
+            writing = writer._begun  # pyright: ignore[reportPrivateUsage]
+            assert writing is not None
+            writing[1].wait()
+            assert not (tmp_path / name).exists()
+        assert writer.finish(made) == digest
+    assert read_package(tmp_path / name).weights.matrices[0].tolist() == made.weights.matrices[0].tolist()
+
+    may_begin = Event()
+
+    def later(*arguments: Any) -> None:
+        assert may_begin.wait(60)
+        write_memory(*arguments)
+
+    monkeypatch.setattr("tilec.codegen.package.write_memory", later)
+    Timer(0.3, may_begin.set).start()
+    with package_writer(tmp_path / "late" / name) as writer:
+        begun(writer, made)
+        assert writer.finish(made) == digest
+    assert package_digest(tmp_path / "late" / name) == digest
+
+
+def test_nothing_writes_any_more_when_a_package_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A matrix that is not begun when code generation is interrupted is not written."""
+    writing, may_go_on = Event(), Event()
+    copied: list[NDArray[Any]] = []
+
+    def slowly(piece: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+        if piece.ndim == 2 and piece.dtype == np.float32:
+            copied.append(piece)
+            writing.set()
+            assert may_go_on.wait(60)
+        return array_layout.contiguous(piece, dtype)
+
+    monkeypatch.setattr("tilec.codegen.arrays_file.contiguous", slowly)
+    made = example()
+
+    def interrupted() -> None:
+        with package_writer(tmp_path / "p") as writer:
+            begun(writer, made)
+            assert writing.wait(60)
+            Timer(0.3, may_go_on.set).start()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert (len(made.weights.matrices), len(copied)) == (2, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_on_the_thread_is_one_error_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tilec.codegen.package.write_memory", fail)
+    made = example()
+
+    def write() -> None:
+        with package_writer(tmp_path / "p") as writer:
+            begun(writer, made)
+            writer.finish(made)
+
+    with pytest.raises(TileError, match="p: cannot be written: no space left on device; name another place"):
+        write()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_what_makes_the_package_stays_what_it_is(tmp_path: Path) -> None:
+    def fail() -> None:
+        with package_writer(tmp_path / "p"):
+            raise FileNotFoundError(2, "a machine is missing")
+
+    with pytest.raises(FileNotFoundError, match="a machine is missing"):
+        fail()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilec.analysis.machine import EIGHT_BITS, Machine
-from tilec.dialects import array_data
+from tilec.dialects import array_layout
 from tilec.lowering.allocation import allocate_layers
 from tilec.lowering.onnx_to_spat.context import LayerDemand, LayerMapping
 from tilec.lowering.onnx_to_spat.feature import Feature, Segment
@@ -70,7 +70,7 @@ def test_all_products_of_a_layer_are_its_convolution(
     expected = naive(image, weights, kernel)[0]
     for product in products(feature, kernel, outputs, TINY, EIGHT_BITS):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(array_data, "_LARGE", large)
+            patch.setattr(array_layout, "_LARGE", large)
             matrix = product.matrix(weights, 0, product.matrix_shape[1])
         assert sum(part.length for part in product.slices) == len(matrix)
         extra = product.padded_kernel.pad_right(reach)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from tilec.dialects import array_data, tile
+from tilec.dialects import array_data, array_layout, tile
 from tilec.dialects.tile import ArrayAttr, collect_resources, inline_limit, load_resources, save_resources
 from tilec.support.diagnostics import TileError
 from xdsl.context import Context
@@ -88,9 +88,9 @@ def test_copies_in_strips_by_one_thread_or_two_are_copies(
     array = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
     with pytest.MonkeyPatch.context() as patch:
         for shared in (1, 1 << 30):
-            patch.setattr(array_data, "_LARGE", 2)
-            patch.setattr(array_data, "_SHARED", shared)
-            found = array_data.contiguous(array.transpose(order))
+            patch.setattr(array_layout, "_LARGE", 2)
+            patch.setattr(array_layout, "_SHARED", shared)
+            found = array_layout.contiguous(array.transpose(order))
             assert found.flags.c_contiguous
             assert same_bits(np.ascontiguousarray(found.transpose(back)), array)
 
@@ -98,7 +98,7 @@ def test_copies_in_strips_by_one_thread_or_two_are_copies(
 def test_rows_of_a_large_transposed_matrix_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     array = np.arange(60, dtype=np.float32).reshape(6, 10)
     expected = ArrayAttr.get(np.ascontiguousarray(array.T[2:7]))
-    monkeypatch.setattr(array_data, "_LARGE", 30)
+    monkeypatch.setattr(array_layout, "_LARGE", 30)
     attribute = ArrayAttr.get(array.T[2:7])
     assert np.shares_memory(attribute.array, array)
     assert attribute == expected

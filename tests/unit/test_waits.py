@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -166,3 +168,24 @@ def test_busy_cycles_are_those_in_which_lanes_run(lines: Ints, width: int, group
         for cycle in range(begin, end):
             counted[mine, cycle // width] += 1
     assert busy_cycles(group, groups, start, finish, width, periods).tolist() == counted.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(networks())
+def test_joined_columns_are_those_of_all_batches(batches: list[TimedBatch]) -> None:
+    """Also where the scheduler has them before it makes lists."""
+    timeline = schedule_lanes(batches, CORES)
+    graph = graph_of(batches)
+    found = timeline.starts.tolist(), timeline.finishes.tolist(), [column.tolist() for column in timeline.sent]
+    starts = [start for one in timeline.start for start in one.tolist()]
+    finishes = [finish for one in timeline.finish for finish in one.tolist()]
+    sent = [
+        (first + row, core, cycle)
+        for first, messages in zip(graph.first.tolist(), timeline.messages, strict=False)
+        for row, core, cycle in messages.tolist()
+    ]
+    columns = [list(column) for column in zip(*sent, strict=True)] or [[], [], []]
+    assert found == (starts, finishes, columns)
+    names = [field.name for field in fields(Timeline)]
+    made = Timeline(**{name: getattr(timeline, name) for name in names})
+    assert (made.starts.tolist(), made.finishes.tolist(), [column.tolist() for column in made.sent]) == found
