@@ -32,8 +32,13 @@ class ModelFile:
         self._file = file = _opened(source)
         self.message: Message | None = None
         """All but the raw data of large initializers; None if only protobuf can tell what is in the file."""
-        with suppress(NotWireFormatError):
+        try:
             self.message = without_raw_data(file)
+        except NotWireFormatError:
+            pass
+        except BaseException:
+            file.close()
+            raise
         places = {} if self.message is None else self.message.raw_data
         self._closed = Event()
         self._raw_data = Background(lambda: _read(file, places, self._closed))

@@ -126,14 +126,14 @@ def _definition(verify: Callable[[Operation], None]) -> _Definition | None:
         return None
     found = inspect.getclosurevars(verify).nonlocals
     of = found.get("op_def")
-    if not isinstance(of, OpDef) or of.attributes or of.successors:
+    if "custom_verify" not in found or not isinstance(of, OpDef) or of.attributes or of.successors:
         return None
     if any(isinstance(option, AttrSizedSegments) and not option.as_property for option in of.options):
         return None
     traits = tuple(of.traits)
     return _Definition(
         of,
-        found.get("custom_verify"),
+        found["custom_verify"],
         tuple([trait for trait in traits if type(trait).verify is not OpTrait.verify]),
         frozenset(name for name, one in of.properties.items() if type(one.constr) is BaseAttr),
         any(isinstance(trait, IsTerminator) for trait in traits),

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import signal
 
+from hypothesis import HealthCheck, settings
+
+# Whether a machine is busy with something else says nothing about the code.
+settings.register_profile("tile", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tile")
+
 
 def pytest_configure() -> None:
     """Takes signals that whoever started the tests ignores (`nohup`, a job in the background) as usual again, so that

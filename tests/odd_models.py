@@ -450,6 +450,8 @@ MODELS: dict[str, tuple[Build, tuple[int, ...]]] = {
     "slice of channels": (slices, IMAGE),
     "slice, channels backwards": (sliced([1], [15], [-99], [-3]), IMAGE),
     "slice, channels with steps": (sliced([1], [1], [16], [2]), IMAGE),
+    "slice of one row backwards": (sliced([2, 3], [3, -1], [2, -99], [-1, -6]), IMAGE),
+    "slice of one row and one column of one": (sliced([2, 3], [0, 1], [1, 3], [1 << 40, 1 << 40]), (1, 4, 1, 6)),
     "slice of rows and columns": (sliced([2, 3], [1, -4], [5, 6]), (3, 4, 6, 6)),
     "slice of everything with steps": (sliced([1, 2, 3], [2, 1, 0], [14, 99, 8], [1, 2, 3]), WIDE),
     "slice, focus": (focus, IMAGE),

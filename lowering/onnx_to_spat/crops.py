@@ -56,7 +56,7 @@ def lower_pad(context: LoweringContext, op: onnx.PadOp) -> Feature:
 
 def _sliced(context: LoweringContext, op: Operation, feature: Feature, slices: Sequence[slice]) -> Feature:
     """The part of a feature that a slice of each axis of its shape selects."""
-    ranges = [range(extent)[part] for part, extent in zip(slices, feature.shape, strict=True)]
+    ranges = [_positions(extent, part) for part, extent in zip(slices, feature.shape, strict=True)]
     shape = [len(positions) for positions in ranges]
     what = f"a slice of {list(feature.shape)} to {shape}"
     if 0 in shape:
@@ -65,7 +65,7 @@ def _sliced(context: LoweringContext, op: Operation, feature: Feature, slices: S
     rows, columns = _Positions(0, 1, feature.height), _Positions(0, 1, feature.columns)
     axes = feature.channel_axes()
     if feature.shape == feature.extents:
-        if any(ranges[axis].step < 0 and shape[axis] > 1 for axis in cut & {2, 3}):
+        if any(ranges[axis].step < 0 for axis in cut & {2, 3}):
             raise refuse(op, f"{what} in reverse order", "rows and columns have to keep their order")
         rows, columns = (_Positions(positions.start, positions.step, len(positions)) for positions in ranges[2:])
         axes, cut = range(1, 2), cut - {2, 3}
@@ -74,6 +74,12 @@ def _sliced(context: LoweringContext, op: Operation, feature: Feature, slices: S
     extents = [feature.shape[axis] for axis in axes]
     channels = np.arange(feature.channels).reshape(extents)[tuple(slices[axis] for axis in axes)]
     return _Crop(context, op, feature, rows, columns).of(channels.reshape(-1)).reshaped(shape)
+
+
+def _positions(extent: int, part: slice) -> range:
+    """Those of an axis that a slice selects; a single one has no step."""
+    found = range(extent)[part]
+    return range(found.start, found.start + 1) if len(found) == 1 else found
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import sabotage_edits as edits
 import sabotage_networks as networks
 import sabotage_packages as packages
 import sabotage_texts as texts
+from compilation import parse_module
 from forbidden_trades import IMPOSSIBLE, LEVELS, Trade, table
 from guard_programs import becomes, harm_by, harm_of, module_at
 from ir_edits import Edit
@@ -171,6 +172,13 @@ def harm_from_text(good: str, bad: str, level: str) -> set[str]:
 def test_same_totals_longer_path() -> None:
     """Nothing but the critical path tells the two apart."""
     assert harm_from_text(texts.WIDE, texts.CHAINED, "graph") == {"span_cycles"}
+
+
+def test_without_a_machine_the_reference_machine_tells() -> None:
+    good, bad = (text.replace('attributes {tile.machine = "tiny4"} ', "") for text in (texts.WIDE, texts.CHAINED))
+    assert "tile.machine" not in good
+    assert harm_of(becomes(parse_module(bad)), parse_module(good)) == {"span_cycles"}
+    assert harm_of(becomes(parse_module(good)), parse_module(good)) == set()
 
 
 def test_a_stream_does_not_tell_a_scalar_batch() -> None:
