@@ -29,6 +29,7 @@ from tilec.lowering.proxies import proxies
 from tilec.passes.guard import blame
 from tilec.passes.manager import PassManager
 from tilec.passes.pipeline import build_pipeline
+from xdsl.dialects.builtin import StringAttr
 
 SEED_LIST = {
     "ir_ops", "ir_values", "compute_instances", "graph_lanes", "scheduled_lanes", "width", "span_cycles", "step_count",
@@ -80,13 +81,17 @@ def test_recomputation_within_a_body() -> None:
     assert proxies(parsed(BATCH.format(body=two))).recomputed == 4
 
 
-def test_without_a_machine_cycles_are_absent() -> None:
-    found = proxies(
-        parsed(BATCH.format(body="%a = spat.relu %row : tensor<4x2xf32>\n spat.yield %a : tensor<4x2xf32>"))
-    )
+def test_without_a_machine_cycles_are_those_of_the_reference_machine() -> None:
+    body = "%a = spat.relu %row : tensor<4x2xf32>\n spat.yield %a : tensor<4x2xf32>"
+    module = parsed(BATCH.format(body=body))
+    found = proxies(module)
     assert found.level is Level.GRAPH
     assert (found.vector_count, found.graph_lanes, found.scheduled_lanes) == (4, 4, None)
-    assert found.span_cycles is found.work_cycles is found.send_bytes is None
+    module.attributes["tile.machine"] = StringAttr("reference144")
+    named = proxies(module)
+    assert found.machine is None
+    assert named.machine is not None
+    assert (found.span_cycles, found.work_cycles) == (named.span_cycles, named.work_cycles)
 
 
 @pytest.mark.parametrize("level", LEVELS)
