@@ -62,6 +62,7 @@ def _latency(row: Row) -> dict[str, str]:
         "bound": f"{program.bound_ms:.3f}",
         "by": program.bound_by,
         "latency / bound": f"{program.latency_ms / program.bound_ms:.2f}",
+        "best bound": f"{program.best_bound_ms:.3f}",
         "order": f"{program.order_ms:.3f}",
         "interval": f"{program.interval_ms:.2f}",
         "goal ": _number(own.get("interval_ms")),

@@ -56,6 +56,7 @@ def test_bounds_and_shares(measured: tuple[str, dict[str, Any]]) -> None:
         bound = max(program["path_ms"], program["core_ms"], program["memory_ms"])
         assert bound < program["order_ms"] < program["latency_ms"]
         # Samples overlap. Between two programs, the busiest core may be another.
+        assert 0 < program["best_bound_ms"] <= 1.01 * max(program["path_ms"], program["core_ms"])
         assert program["interval_bound_ms"] / 2 < program["interval_ms"] < program["latency_ms"]
         assert sum(program["spent"].values()) == pytest.approx(1, abs=1e-4)
         assert 0 < program["scalar_instructions"] < program["instructions"]
