@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from ..support.diagnostics import TileError
 from ..support.files import atomic_directory, atomic_file
+from ..support.zip_file import NewZip
 from .background_hash import BackgroundHash, background_hash
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def write_archive(path: Path) -> Generator[ArchiveWriter, None, None]:
             if path.suffix == ZIP_SUFFIX:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 temporary = stack.enter_context(atomic_file(path))
-                writer = _ZipWriter(path, stack.enter_context(zipfile.ZipFile(temporary, "w")))
+                writer = _ZipWriter(path, stack.enter_context(NewZip(temporary, "w")))
             else:
                 writer = _DirectoryWriter(path, stack.enter_context(atomic_directory(path)))
         yield writer

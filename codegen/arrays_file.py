@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..dialects.array_layout import contiguous
 from ..support.diagnostics import TileError
+from ..support.zip_file import NewZip
 from .byte_sink import FileSink
 
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
@@ -24,7 +25,7 @@ class ArraysWriter:
     """Writes arrays under names; numpy's ``load`` reads the result."""
 
     def __init__(self, file: FileSink) -> None:
-        self._archive = zipfile.ZipFile(file, "w")
+        self._archive = NewZip(file, "w")
 
     def add(self, name: str, array: Array) -> None:
         """One array."""

@@ -43,6 +43,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ..support.files import atomic_file
+from ..support.zip_file import NewZip
 from .array_data import DTYPE_NAMES, DTYPES, ArrayData, load_resources
 from .array_layout import Array, Rows, contiguous
 from .array_text import DEFAULT_INLINE_LIMIT, inline_limit, parse_array, print_array, spelling
@@ -146,7 +147,7 @@ Tile = Dialect("tile", [], [ArrayAttr])
 def save_resources(module: Operation, path: Path) -> None:
     """Writes the arrays of ``module`` that do not print in full to an `.npz` file, in order of digest."""
     arrays = collect_resources(module)
-    with atomic_file(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+    with atomic_file(path) as temporary, NewZip(temporary, "w", zipfile.ZIP_STORED) as archive:
         for digest in sorted(arrays):
             # A fixed time stamp: the same module gives the same bytes.
             entry = zipfile.ZipInfo(f"{digest}.npy", date_time=(1980, 1, 1, 0, 0, 0))

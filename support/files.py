@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import stat
 import tempfile
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from .diagnostics import TileError
 
@@ -59,13 +62,15 @@ def atomic_file(path: Path) -> Generator[Path]:
     if target.is_dir():
         raise TileError(str(path), "is a directory", "name a file")
     special = _is_special(target)
+    temporary: Path | None = None
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=None if special else target.parent)
-    except OSError as error:
-        raise _unwritable(path, error) from None
-    temporary = Path(name)
-    try:
-        os.close(handle)
+        with uninterrupted():
+            try:
+                handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=None if special else target.parent)
+            except OSError as error:
+                raise _unwritable(path, error) from None
+            temporary = Path(name)
+            os.close(handle)
         yield temporary
         try:
             if special:
@@ -78,7 +83,9 @@ def atomic_file(path: Path) -> Generator[Path]:
         except OSError as error:
             raise _unwritable(path, error) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with uninterrupted():
+            if temporary is not None:
+                temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -89,16 +96,39 @@ def atomic_directory(path: Path) -> Generator[Path]:
     """
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    temporary: Path | None = None
     try:
+        with uninterrupted():
+            temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         yield temporary
         os.chmod(temporary, 0o777 & ~_umask())
-        if target.exists():
-            _exchange(temporary, target)
-        else:
-            os.replace(temporary, target)
+        with uninterrupted():
+            if target.exists():
+                _exchange(temporary, target)
+            else:
+                os.replace(temporary, target)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        with uninterrupted():
+            if temporary is not None:
+                shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def uninterrupted() -> Generator[None]:
+    """Signals that end a tool wait until the context is left: what is begun in it is done as a whole."""
+    waiting: list[int] = []
+    usual: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():  # only there can handlers be changed, and do they run
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if callable(signal.getsignal(number)):
+                usual[number] = signal.signal(number, lambda number, _: waiting.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+        if waiting:
+            signal.raise_signal(waiting[0])
 
 
 def _exchange(new: Path, target: Path) -> None:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import os
+import signal
+import sys
+import tempfile
 import threading
+import zipfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tilec.support.diagnostics import TileError
 from tilec.support.files import atomic_directory, atomic_file
+from tilec.support.zip_file import NewZip
 
 
 def _write(path: Path, text: str = "new") -> None:
@@ -126,3 +136,58 @@ def test_the_old_directory_comes_back_if_it_cannot_be_replaced(tmp_path: Path, m
         (temporary / "new").touch()
     assert [one.name for one in target.iterdir()] == ["old"]
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_an_interrupt_while_directories_change_places_comes_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "package"
+    target.mkdir()
+    (target / "old").touch()
+    replace = os.replace
+
+    def interrupted(*paths: Path) -> None:
+        signal.raise_signal(signal.SIGINT)
+        replace(*paths)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt), atomic_directory(target) as folder:
+        (folder / "new").touch()
+    assert [path.name for path in tmp_path.iterdir()] == ["package"]
+    assert [path.name for path in target.iterdir()] == ["new"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("write", [atomic_file, atomic_directory])
+def test_an_interrupt_while_a_temporary_is_made_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], AbstractContextManager[Path]]
+) -> None:
+    for name in ("mkstemp", "mkdtemp"):
+        make = getattr(tempfile, name)
+
+        def interrupted(make: Callable[..., object] = make, **given: Any) -> object:
+            made = make(**given)
+            signal.raise_signal(signal.SIGINT)
+            return made
+
+        monkeypatch.setattr(tempfile, name, interrupted)
+    with pytest.raises(KeyboardInterrupt), write(tmp_path / "out"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_zip_that_fails_is_not_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    file = io.BytesIO()
+    with pytest.raises(ZeroDivisionError), NewZip(file, "w") as archive:  # noqa: PT012
+        archive.writestr("whole", b"1")
+        file.close()
+        raise ZeroDivisionError
+    del archive
+    gc.collect()
+    assert complaints == []
+    whole = io.BytesIO()
+    with NewZip(whole, "w") as archive:
+        archive.writestr("whole", b"1")
+    assert zipfile.ZipFile(whole).read("whole") == b"1"
