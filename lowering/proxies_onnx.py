@@ -67,7 +67,9 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
         label = node_name(op) or UNNAMED
         if is_computation(op):
             _add(parts["recomputed"], label, int(repeated))
-            rows = _rows(op.results[0])
+            # A split may give pieces of different heights, and some that nobody reads.
+            read = [result for result in op.results if result.first_use is not None]
+            rows = min(map(_rows, read or op.results))
             instances += rows
             if label != UNNAMED:
                 parts["lanes_of_node"][label] = max(rows, parts["lanes_of_node"].get(label, 0))

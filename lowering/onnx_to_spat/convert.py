@@ -42,13 +42,27 @@ def convert_module(module: ModuleOp, machine: Machine, precision: Precision, all
     _check_rows(main)
     first = _sweep(main, LoweringContext(machine, precision))
     context = _sweep(main, LoweringContext(machine, precision, allocate(first.demands)))
-    body = Block([*context.ops, ReturnOp()])
+    body = Block([*_needed(context.ops), ReturnOp()])
     for op in main.body.detach_block(0).ops:
         op.properties = {}  # Its weights need not stay until the collector finds the cycles of the ops.
     main.body.add_block(body)
     main.properties["function_type"] = FunctionType.from_lists([], [])
     main.properties.pop("arg_attrs", None)
     main.properties.pop("res_attrs", None)
+
+
+def _needed(ops: Sequence[Operation]) -> list[Operation]:
+    """Without those that nobody reads: layers of which slices take nothing. Inputs stay, as what the program is given.
+
+    What they read may be needed by nobody else, so that the last ones go first.
+    """
+    found: list[Operation] = []
+    for op in reversed(ops):
+        if isinstance(op, InputOp | OutputOp) or any(result.first_use is not None for result in op.results):
+            found.append(op)
+        else:
+            op.erase()
+    return found[::-1]
 
 
 def _check_rows(main: FuncOp) -> None:

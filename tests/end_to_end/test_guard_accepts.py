@@ -128,6 +128,26 @@ def one_channel(g: Graph) -> str:
 
 TINY = Path(__file__).parents[2] / "analysis" / "machines" / "tiny4.json"
 
+
+def sliced_away(g: Graph) -> str:
+    """Nothing is kept of the convolution's channels."""
+    both = g.add("Concat", g.conv("x", 4, 3), "x", axis=1)
+    return g.add("Relu", g.add("Split", both, g.constant(np.array([3, 4])), outputs=2, axis=1)[1])
+
+
+def part_of_a_gate(g: Graph) -> str:
+    """One channel of a product of two, which are far apart in the input and in the other order."""
+    ends = (np.array([one]) for one in (-3, -9999, 1, -3))
+    x = g.add("Slice", "x", *map(g.constant, ends))
+    gated = g.add("Mul", g.conv(g.add("GlobalMaxPool", x), 2, 2, 1), x)
+    return g.add("Slice", gated, *(g.constant(np.array([one])) for one in (0, 1, 1)))
+
+
+def lower_rows(g: Graph) -> str:
+    """Of a split in rows, the first piece is the highest, and nobody reads it."""
+    return g.add("Split", "x", g.constant(np.array([5, 3, 3])), outputs=3, axis=2)[2]
+
+
 NETWORKS: dict[str, tuple[Build, tuple[int, ...], str, str]] = {
     "40 branches": (branches(40, (3,)), (1, 4, 8, 8), "reference144", ""),
     "20 branches": (branches(20, (1, 3, 5)), (1, 4, 8, 8), "reference144", ""),
@@ -141,6 +161,9 @@ NETWORKS: dict[str, tuple[Build, tuple[int, ...], str, str]] = {
     "picked columns, read often": (picked("HardSwish", 1, 2), (1, 8, 9, 33), "reference144", ""),
     "one channel": (one_channel, (1, 1, 12, 96), "reference144", ""),
     "doubled layer": (doubled_layer, (3, 3, 11, 11), "reference144", ""),
+    "sliced away": (sliced_away, (1, 4, 6, 6), "tiny4", ""),
+    "part of a gate": (part_of_a_gate, (1, 6, 1, 4), "tiny4", ""),
+    "lower rows": (lower_rows, (1, 5, 11, 1), "reference144", ""),
     "wide residual": (wide_residual, (1, 600, 3, 4), "reference144", ""),
     "wide residual, reversed": (wide_residual_reversed, (1, 600, 3, 4), "reference144", ""),
     "wide gate": (wide_gate, (1, 600, 3, 4), "reference144", ""),
