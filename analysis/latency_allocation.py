@@ -49,6 +49,7 @@ SPARE = 0.04
 """Of the arrays, what is to be left for replicas; else more of the chip is used."""
 
 MOST_OF_CORE = (1.0, 0.5, 0.25, 0.125)
+"""Shares of a core's arrays that one part may take, in the order in which they are tried."""
 
 EVEN = 1.5
 """Of the work of a core on average, what the busiest one may have to do without parts getting smaller."""

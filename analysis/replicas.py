@@ -62,6 +62,7 @@ class Terms(NamedTuple):
     enough: float
     """Cycles of its busiest core from which on a layer gets more."""
     sharpness: float
+    """Of the sum that replicas make small: how much more a core counts that is busier than others."""
 
 
 def deal_replicas(layers: Sequence[Layer], options: Sequence[int], budget: int, terms: Terms) -> list[Choice]:

@@ -65,7 +65,7 @@ def moved_batches(
     ]
 
 
-ENOUGH = 0.25
+BUSY_ENOUGH = 0.25
 """Of the shortest possible interval between samples, for how long a replica without weights may be busy with one: with
 fewer replicas, each holds more rows that wait for it; more of them take more messages."""
 
@@ -79,15 +79,15 @@ def spread_vector_batches(batches: Sequence[ComputeBatchOp], costs: BatchCosts, 
 
     Their lanes are bound to no core, so that this only says over how many cores they spread. Messages count: a batch
     that passes on the network's input has little else to do. Where there is no layer to keep up with, each lane may
-    have a core of its own. Of several ``samples``, it is enough if each replica is busy for the share `ENOUGH` of what
-    every core has to do. Rows that wait until a whole image has been seen, as those that a gate scales, have to fit.
+    have a core of its own. Of several ``samples``, it is enough if each replica is busy for the share `BUSY_ENOUGH` of
+    what every core has to do. Rows that wait until a whole image has been seen, as those that a gate scales, have to fit.
     """
     model = TransferModel(costs.target, uniform=True)
     busy = [_turns(batch) * costs.of(batch).cycles for batch in batches if batch.vmm_ops]
     limit = max(1, max(busy, default=0) // 2)
     work = [batch.lane_count * (costs.of(batch).cycles + _message_cycles(batch, model)) for batch in batches]
     if samples > 1:
-        limit = max(limit, int(ENOUGH * sum(work) / costs.target.machine.core_count))
+        limit = max(limit, int(BUSY_ENOUGH * sum(work) / costs.target.machine.core_count))
     room = int(WAITING * costs.target.machine.local_memory_bytes) // min(samples, 2)  # the next one comes before
     for batch, cycles, waiting in zip(batches, work, waiting_bytes(batches, costs.target), strict=True):
         if not batch.vmm_ops:

@@ -43,6 +43,7 @@ def _conv(context: LoweringContext, op: onnx.ConvOp) -> Feature:
         return convolve(context, op, feature, weights, bias, kernel)
     if group == feature.channels == weights.shape[0]:
         return convolve_depthwise(context, op, feature, weights, bias, kernel)
+    # Windows of all channels are runs of elements; those of one group would have to be gathered.
     dense = np.zeros((weights.shape[0], feature.channels, *weights.shape[2:]), np.float32)
     outputs, inputs = weights.shape[0] // group, feature.channels // group
     for g in range(group):
