@@ -80,7 +80,8 @@ def spread_vector_batches(batches: Sequence[ComputeBatchOp], costs: BatchCosts, 
     Their lanes are bound to no core, so that this only says over how many cores they spread. Messages count: a batch
     that passes on the network's input has little else to do. Where there is no layer to keep up with, each lane may
     have a core of its own. Of several ``samples``, it is enough if each replica is busy for the share `BUSY_ENOUGH` of
-    what every core has to do. Rows that wait until a whole image has been seen, as those that a gate scales, have to fit.
+    what every core has to do. Rows that wait until a whole image has been seen, as those that a gate scales, have to
+    fit.
     """
     model = TransferModel(costs.target, uniform=True)
     busy = [_turns(batch) * costs.of(batch).cycles for batch in batches if batch.vmm_ops]
