@@ -34,8 +34,8 @@ format: $(INSTALLED) ## mend the style
 docs: $(INSTALLED) ## write the generated pages of the reference
 	$(BIN)/python docs/generate_reference.py
 
-baselines: $(INSTALLED) ## record the proxies that the tests compare with, and print what changed
-	$(BIN)/python tests/proxy_baselines.py --update
+baselines: $(INSTALLED) ## record the proxies that the tests compare with, and print what changed; WHY="..." if worse
+	$(BIN)/python tests/proxy_baselines.py --update --why "$(WHY)"
 
 mutants: $(INSTALLED) ## break every pass in many ways, and print what the guard and the numerical check notice
 	PYTHONPATH=tests $(BIN)/python tests/mutation/mutation_table.py

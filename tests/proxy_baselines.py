@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,13 +53,13 @@ def measure(name: str) -> Records:
     return Records(found | {PACKAGE: replace(found[PACKAGE], clock_cycles=clock)})
 
 
-def path_of(name: str) -> Path:
-    return FOLDER / f"{name}.json"
+def path_of(name: str, folder: Path = FOLDER) -> Path:
+    return folder / f"{name}.json"
 
 
-def report(name: str) -> tuple[list[str], bool]:
+def report(name: str, now: Records | None = None, folder: Path = FOLDER) -> tuple[list[str], bool]:
     """What is not as recorded, in words, and whether any of it is worse."""
-    changes = difference(read_records(path_of(name)), measure(name))
+    changes = difference(read_records(path_of(name, folder)), now or measure(name))
     lines = [
         f"{name}, {one}: {'WORSE' if is_regression(change) else change.verdict.value} {change}"
         for one, found in changes.items()
@@ -67,18 +69,44 @@ def report(name: str) -> tuple[list[str], bool]:
     return lines, any(is_regression(change) for found in changes.values() for change in found)
 
 
-def main() -> None:
+def update(names: Sequence[str], why: str, folder: Path = FOLDER) -> int:
+    """Records what the compiler does now, and prints what is not as it was; the exit code.
+
+    What is worse needs a reason, which stands in `reasons.json` from then on; without one, nothing is recorded.
+    """
+    found = {name: measure(name) for name in names}
+    reasons = folder / "reasons.json"
+    given: dict[str, object] = json.loads(reasons.read_text(encoding="utf-8")) if reasons.exists() else {}
+    worse = False
+    for name, records in found.items():
+        lines, harm = report(name, records, folder) if path_of(name, folder).exists() else ([], False)
+        print("\n".join(lines) or f"{name}: as recorded")
+        if harm:
+            worse = True
+            given[name] = {"why": why, "worse": [line for line in lines if ": WORSE " in line]}
+    if worse and not why:
+        print('error: what is worse needs a reason; make baselines WHY="the makespan is shorter, since ..."')
+        return 1
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, records in found.items():
+        path_of(name, folder).write_text(write_json(records.proxies), encoding="utf-8")
+    if worse:
+        print(f"allowed, since {why}")
+        reasons.write_text(json.dumps(given, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--update", action="store_true", help="record what the compiler does now")
-    update = parser.parse_args().update
+    parser.add_argument("--why", default="", help="why what is worse is allowed")
+    options = parser.parse_args()
+    if options.update:
+        return update(MODELS, options.why)
     for name in MODELS:
-        if path_of(name).exists():
-            print("\n".join(report(name)[0]) or f"{name}: as recorded")
-        if update:
-            FOLDER.mkdir(parents=True, exist_ok=True)
-            path_of(name).write_text(write_json(measure(name).proxies), encoding="utf-8")
-            json.loads(path_of(name).read_text(encoding="utf-8"))
+        print("\n".join(report(name)[0]) or f"{name}: as recorded")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

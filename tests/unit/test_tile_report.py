@@ -11,7 +11,7 @@ from typing import Any
 import onnx
 import pytest
 from guard_programs import network
-from proxy_baselines import MODELS, report
+from proxy_baselines import MODELS, path_of, report, update
 from tilec.analysis.machine import Machine
 from tilec.analysis.proxies import FIELDS, Level, Proxies, counts
 from tilec.codegen.package import package_digest, read_package, write_package
@@ -415,3 +415,36 @@ def test_what_is_no_report(text: str, tmp_path: Path, capsys: Capture) -> None:
 def test_errors(built: Path, arguments: list[str], what: str, capsys: Capture) -> None:
     assert tile_report([argument.replace("@", f"{built}/") for argument in arguments]) == 1
     assert what in capsys.readouterr().err
+
+
+class TestBaselines:
+    NAME = "residual_tiny4"
+
+    def recorded(self, folder: Path, **changed: int) -> str:
+        """A record of the model, as it is but for some fields of the package."""
+        content = json.loads(path_of(self.NAME).read_text())
+        stage = content["package"]
+        assert changed.keys() <= stage.keys()
+        stage.update(changed)
+        path_of(self.NAME, folder).write_text(json.dumps(content))
+        return path_of(self.NAME, folder).read_text()
+
+    def test_what_is_worse_needs_a_reason(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        before = self.recorded(tmp_path, instructions=1)
+        assert update([self.NAME], "", tmp_path) == 1
+        printed = capsys.readouterr().out
+        assert f"{self.NAME}, package: WORSE instructions 1 -> " in printed
+        assert "error: what is worse needs a reason; make baselines WHY=" in printed
+        assert path_of(self.NAME, tmp_path).read_text() == before
+        assert update([self.NAME], "one is too few", tmp_path) == 0
+        assert "allowed, since one is too few" in capsys.readouterr().out
+        assert path_of(self.NAME, tmp_path).read_text() == path_of(self.NAME).read_text()
+        reason = json.loads((tmp_path / "reasons.json").read_text())[self.NAME]
+        assert reason["why"] == "one is too few"
+        assert [line.split(" -> ")[0] for line in reason["worse"]] == [f"{self.NAME}, package: WORSE instructions 1"]
+
+    def test_what_is_better_does_not(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.recorded(tmp_path, instructions=1_000_000)
+        assert update([self.NAME], "", tmp_path) == 0
+        assert "better instructions 1000000 -> " in capsys.readouterr().out
+        assert not (tmp_path / "reasons.json").exists()
