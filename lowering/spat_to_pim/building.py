@@ -16,6 +16,8 @@ class Building:
     """The selection of a body, as far as it has come."""
 
     content: BodyContent
+    shares_tiles: bool = True
+    """Whether products of a block may take the tile of those before them, which have been added."""
     shapes: list[Shape] = field(default_factory=list[Shape])
     steps: list[Empty | Issue | Yield] = field(default_factory=list["Empty | Issue | Yield"])
 

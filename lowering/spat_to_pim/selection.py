@@ -6,6 +6,7 @@ The conversion makes IR of it (`body.py`); the cost model and the guard only cou
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -152,3 +153,28 @@ class Operand(NamedTuple):
         if repeat == 1 or self.columns == 1:
             access = Access(access.row, 0, access.start, 0)
         return self.value, access._replace(step=access.step * max(1, self.columns // repeat))
+
+
+def shared_tile_stays(steps: Sequence[Empty | Issue | Yield]) -> bool:
+    """Whether a product writes to a tile that has held other results, and its own ones are read behind the block.
+
+    Then the tile has room for all columns, and what a product writes beyond its own, the unused columns of its array
+    group, lies where the other results wait for later turns. A tile of one turn has room for that behind it.
+    """
+    tile: dict[int, int] = {}
+    """Of each result, the value that stands for where it lies."""
+    shared: dict[int, int] = {}
+    """Tiles that products have taken, and in which block."""
+    block = 0
+    for step in steps:
+        if isinstance(step, Empty):
+            continue
+        block += isinstance(step, Yield) or not step.chained
+        reads = step.values if isinstance(step, Yield) else [value for value, _ in step.reads]
+        if any(shared.get(tile.get(value, value), block) != block for value in reads):
+            return True
+        if isinstance(step, Issue):
+            if step.instruction == "mvmul" and step.dest in tile:
+                shared[tile[step.dest]] = block
+            tile[step.result] = tile.setdefault(step.dest, step.dest)
+    return False

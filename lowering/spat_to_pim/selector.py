@@ -15,7 +15,7 @@ from ...dialects.pim import Access
 from ..body_content import BodyContent, TileOp
 from .blocks import turns_of_sum, turns_with_constant
 from .building import Building
-from .selection import Matrix, Operand, Pick, Selection, Yield
+from .selection import Matrix, Operand, Pick, Selection, Yield, shared_tile_stays
 
 BINARY = {"spat.vadd": "vvadd", "spat.vsub": "vvsub", "spat.vmul": "vvmul", "spat.vmax": "vvmax"}
 UNARY = {"spat.relu": "vrelu", "spat.tanh": "vtanh", "spat.sigmoid": "vsigm"}
@@ -31,10 +31,17 @@ KEPT = 4096
 @lru_cache(KEPT)
 def select(content: BodyContent) -> Selection:
     """The instructions for a body of this content."""
-    selector = _Selector(content)
+    selector = _selected(content, True)
+    if shared_tile_stays(selector.steps):
+        selector = _selected(content, False)
+    return selector.finish()
+
+
+def _selected(content: BodyContent, shares_tiles: bool) -> _Selector:
+    selector = _Selector(content, shares_tiles)
     for position, (op, number) in enumerate(content.numbered()):
         selector.select(position, op, number)
-    return selector.finish()
+    return selector
 
 
 class _Selector(Building):
@@ -99,7 +106,7 @@ class _Selector(Building):
             self._matrices[weights] = Matrix(weights - self._inputs, self._value(self._type[weights]))
         turns = vector.turns or self._turns(count)
         joins = self._blocks.join(turns) and not self._blocks.wrote(vector.value)
-        free = self._blocks.take((count, channels)) if joins else None
+        free = self._blocks.take((count, channels)) if joins and self.shares_tiles else None
         value = self._issue(
             "mvmul",
             vector.length,

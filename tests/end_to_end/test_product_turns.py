@@ -117,6 +117,17 @@ def test_bodies_compute_the_same(text: str) -> None:
     check(text, compiled(text))
 
 
+def test_a_tile_that_stays_is_not_shared() -> None:
+    """A product of one column writes 128 elements: more results of the one before, if that waits in the same tile."""
+    layer = Layer(17, 1, 0)
+    window = layer.read(0, 1, 15, 1)
+    first, second = layer.product(window, 1), layer.product(window, 1)
+    layer.builder.apply(spat.VAddOp(first, layer.constant(1)))  # ends the turns
+    total = layer.builder.apply(spat.VAddOp(layer.product(window, 1), second))
+    text = module_text(layer.module(layer.product(window, 1), total))
+    check(text, compiled(text))
+
+
 def addresses_of_products(package: Package) -> tuple[int, int]:
     """How many different addresses products write to and read, on the core with most."""
     program, counts = package.program, [(0, 0)]
