@@ -332,22 +332,12 @@ def test_work_weighs_for_every_sample_unless_one_core_has_all_of_it() -> None:
     assert allocate_for_latency([Layer("layer", 8, ways)], 4, 8, 8)[0].option == 0
 
 
-def test_parts_get_smaller_before_others_crowd() -> None:
-    """Large parts would leave four of eight cores to eight layers: two on each, where there is room for one."""
-    busy = [Layer(f"conv{index}", 1, (option(row=1000, latency=1000),)) for index in range(8)]
+@pytest.mark.parametrize(("layers_beside", "expected"), [(8, 1), (4, 0)])
+def test_parts_get_smaller_before_others_crowd(layers_beside: int, expected: int) -> None:
+    """Large parts leave four of eight cores to the other layers: with eight of these, two on each; four have room."""
+    busy = [Layer(f"conv{index}", 1, (option(row=1000, latency=1000),)) for index in range(layers_beside)]
     large, small = (
         option(parts=4, part_arrays=8, row=10),
         option(parts=32, part_arrays=1, row=10, work=600, latency=105),
     )
-    which = [Layer("fc", 1, (large, small)), *busy]
-    assert allocate_for_latency(which, 8, 8)[0].option == 1
-
-
-def test_parts_stay_large_where_nobody_crowds() -> None:
-    busy = [Layer(f"conv{index}", 1, (option(row=1000, latency=1000),)) for index in range(4)]
-    large, small = (
-        option(parts=4, part_arrays=8, row=10),
-        option(parts=32, part_arrays=1, row=10, work=600, latency=105),
-    )
-    which = [Layer("fc", 1, (large, small)), *busy]
-    assert allocate_for_latency(which, 8, 8)[0].option == 0
+    assert allocate_for_latency([Layer("fc", 1, (large, small)), *busy], 8, 8)[0].option == expected
