@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .lane_events.layout import COURTESY, PATIENCE, Code, Facts
-from .lane_graph import LaneGraph, RowUses, lane_graph
+from .lane_graph import LaneGraph, lane_graph
 from .lane_rank import ONE_SAMPLE, Samples
-from .timeline import TimedBatch, TransferCosts
+from .message_costs import message_cycles
+from .row_uses import RowUses
+from .timeline import TimedBatch
 
 Ints = NDArray[np.int64]
 
@@ -123,7 +125,7 @@ def code_columns(
     """The columns of ``batches``, whose lanes are on ``core`` [n]. They are only read."""
     use_place = graph.place[uses.readers[uses.start[:-1]]]
     begins, begins_first = graph.begins
-    send, receive, flight = _message_cycles(batches, graph, uses, core)
+    send, receive, flight = message_cycles(batches, graph, uses.row, core[uses.row], uses.core)
     owner, item, load_cycles, load_port, load_first = graph.loaded
     fetch_first, fetch_lane = _to_fetch(graph, core, facts.cores)
     return Code(
@@ -141,7 +143,7 @@ def code_columns(
         use_first=numbers(uses.first),
         use_core=numbers(uses.core),
         use_place=numbers(use_place),
-        by_urgency=numbers(np.argsort(uses.row * len(core) + use_place, kind="stable")),
+        by_urgency=numbers(uses.by_urgency),
         reader_first=numbers(uses.start),
         readers=numbers(uses.readers),
         send=numbers(send),
@@ -167,29 +169,6 @@ def _to_fetch(graph: TimedGraph, core: Ints, core_count: int) -> tuple[Ints, Int
     lanes = lanes[np.sort(first)]
     lanes = lanes[np.argsort(core[lanes], kind="stable")]
     return firsts(np.bincount(core[lanes], minlength=core_count)), lanes
-
-
-def _message_cycles(
-    batches: Sequence[TimedBatch], graph: LaneGraph, uses: RowUses, core: Ints
-) -> tuple[Ints, Ints, Ints]:
-    """Cycles of sending, of receiving and of the flight of each use of a row; of no meaning where it is computed."""
-    send, receive, flight = (np.zeros(len(uses.row), np.int64) for _ in range(3))
-    home = core[uses.row]
-    for transfer, mine in uses_by_transfer(batches, graph, uses.row):
-        pair = home[mine], uses.core[mine]
-        send[mine], receive[mine], flight[mine] = transfer.send[pair], transfer.receive[pair], transfer.flight[pair]
-    return send, receive, flight
-
-
-def uses_by_transfer(batches: Sequence[TimedBatch], graph: LaneGraph, row: Ints) -> list[tuple[TransferCosts, Ints]]:
-    """Places in ``row`` [m], rows that are sent, by what sending them costs."""
-    number: dict[TransferCosts, int] = {}
-    listed = [number.setdefault(timed.transfer, len(number)) for timed in batches]
-    # Numbers of 16 bits or less are sorted in one look at each.
-    kind = np.array(listed, np.min_scalar_type(len(number)))[graph.batch_of[row]]
-    order = np.argsort(kind, kind="stable")
-    ends = np.cumsum(np.bincount(kind, minlength=len(number)))[:-1]
-    return list(zip(number, np.split(order, ends), strict=False))
 
 
 def firsts(counts: Any) -> Ints:

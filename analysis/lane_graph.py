@@ -42,6 +42,11 @@ class LaneGraph:
         """[k] the same as `reader`, for each row the most urgent lane first. Rows are in order in any case."""
         return self.reader[np.lexsort((self.place[self.reader], self.row))]
 
+    @cached_property
+    def row_first(self) -> Ints:
+        """[n + 1] where the readers of each row begin in these."""
+        return np.searchsorted(self.row, np.arange(len(self.batch_of) + 1))
+
     def read_counts(self) -> Ints:
         """[n] rows that each lane reads."""
         return np.bincount(self.reader, minlength=len(self.batch_of))
@@ -78,32 +83,3 @@ def _numbered(loads: Sequence[Ints]) -> Ints:
     lines = np.concatenate(loads)
     lane, number, source, row = lines[np.argsort(lines[:, 0], kind="stable")].T
     return np.stack((lane, number, np.unique(source * (row.max(initial=0) + 1) + row, return_inverse=True)[1]), axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class RowUses:
-    """The uses of rows on cores: m of them, by row, then core."""
-
-    first: Ints
-    """[n + 1] the first use of each row."""
-    core: Ints
-    """[m] where the row is read."""
-    row: Ints
-    """[m]"""
-    start: Ints
-    """[m + 1] the first of each use's readers in"""
-    readers: Ints
-    """lanes that read the row there, most urgent first."""
-
-
-def row_uses(graph: LaneGraph, core: Ints) -> RowUses:
-    """The uses of rows when each lane is on its ``core`` [n]."""
-    urgent = graph.by_urgency
-    here = core[urgent]
-    order = np.argsort(graph.row * (int(core.max(initial=0)) + 1) + here, kind="stable")
-    row, at, lanes = graph.row[order], here[order], urgent[order]
-    begins = np.ones(len(row), np.bool_)
-    begins[1:] = (row[1:] != row[:-1]) | (at[1:] != at[:-1])
-    start = np.flatnonzero(begins)
-    first = np.searchsorted(row[start], np.arange(len(core) + 1))
-    return RowUses(first, at[start], row[start], np.append(start, len(row)), lanes)

@@ -21,7 +21,8 @@ from .lane_columns import TimedGraph, code_columns, firsts, graph_of, numbers
 from .lane_events import cores, fetches, heaps, layout, loop, messages
 from .lane_events.layout import CHIP, INPUTS, NONE, UNBOUNDED, Code, Facts, State
 from .lane_events.loop import run
-from .lane_graph import LaneGraph, RowUses, row_uses
+from .lane_graph import LaneGraph
+from .row_uses import RowUses, row_uses
 from .timeline import TimedBatch, Timeline
 
 Ints = NDArray[np.int64]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .lane_graph import LaneGraph, row_uses
+from .lane_graph import LaneGraph
+from .row_uses import row_uses
 from .timeline import Timeline, TransferCosts
 
 Ints = NDArray[np.int64]

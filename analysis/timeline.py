@@ -13,7 +13,7 @@ Times are those of the schedule, in cycles: the program need not keep them, only
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -56,6 +56,10 @@ class TransferCosts:
     """How long the row is on the network, behind the send; until then nothing else leaves the sender."""
     usual_cycles: int
     """From the start of the send until the row is there, at the distance that is usual."""
+    by_kind: Callable[[], tuple[Ints, Ints]] | None = None
+    """Kinds of pairs that are alike for rows of all sizes, [cores, cores], and the cycles of sending, of receiving and
+    of the flight for each, [3, kinds]. The kinds are one and the same array for all costs that have it; None if they
+    are not known."""
 
 
 @dataclass(frozen=True, eq=False)

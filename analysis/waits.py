@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .lane_columns import uses_by_transfer
 from .lane_graph import LaneGraph
+from .message_costs import message_cycles
 from .timeline import TimedBatch, Timeline
 
 Ints = NDArray[np.int64]
@@ -96,7 +96,7 @@ class ChainFinder:
         """[lanes] of each lane the row that comes last, or `NONE`, when it was sent, and when it was there."""
         lanes, cores = len(core), int(core.max(initial=0)) + 1
         row, target, sent = timeline.sent
-        arrival = sent + _receive_cycles(batches, self._graph, row, core[row], target)
+        arrival = sent + message_cycles(batches, self._graph, row, core[row], target)[1]
         known = np.append(row * cores + target, lanes * cores)
         at = np.searchsorted(known, self._row * cores + core[self._reader])
         here = core[self._row] == core[self._reader]
@@ -184,12 +184,4 @@ def _interrupting(lanes: _Lanes, lane: int) -> list[int]:
             break
         found.append(other)
         place -= 1
-    return found
-
-
-def _receive_cycles(batches: Sequence[TimedBatch], graph: LaneGraph, row: Ints, home: Ints, target: Ints) -> Ints:
-    """Of each message of a ``row`` from its ``home`` to its ``target``."""
-    found = np.zeros(len(row), np.int64)
-    for transfer, mine in uses_by_transfer(batches, graph, row):
-        found[mine] = transfer.receive[home[mine], target[mine]]
     return found

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from ..analysis.core_packing import SCALE, Groups, pack_groups
 from ..analysis.lane_columns import TimedGraph, graph_of
 from ..analysis.lane_events.layout import UNBOUNDED
-from ..analysis.lane_graph import LaneGraph, row_uses
+from ..analysis.lane_graph import LaneGraph
 from ..analysis.lane_rank import Samples
 from ..analysis.lane_scheduler import schedule_lanes
 from ..analysis.message_times import residences
 from ..analysis.occupancy import busy_cycles
 from ..analysis.placement import place_cores
+from ..analysis.row_uses import row_uses
 from ..analysis.timeline import TimedBatch, Timeline
 from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ..analysis.machine import Machine
-from ..analysis.timeline import CostTable, Load, TransferCosts
+from ..analysis.timeline import Load, TransferCosts
 from ..dialects.spat import shape_of
 from .target import Target
 
@@ -77,10 +77,14 @@ class TransferModel:
         def flight(source: Any, target: Any) -> Ints:
             return machine.flight_cycles(source, target, size_bytes)
 
-        def table(cost: Callable[[Any, Any], Ints]) -> CostTable:
-            return _Same(int(cost(*self._usual))) if self._uniform else _Table(cost, machine.core_count, self._alike)
-
-        return TransferCosts(table(send), table(receive), table(flight), int(receive(*self._usual)))
+        costs = send, receive, flight
+        usual = int(receive(*self._usual))
+        if self._uniform:
+            return TransferCosts(*[_Same(int(cost(*self._usual))) for cost in costs], usual)
+        tables = [_Table(cost, machine.core_count, self._alike) for cost in costs]
+        if (alike := self._alike) is None:
+            return TransferCosts(*tables, usual)
+        return TransferCosts(*tables, usual, lambda: (alike.kind, np.stack([table.of_kind for table in tables])))
 
 
 def usual_pair(machine: Machine) -> tuple[int, int]:
@@ -121,7 +125,6 @@ class _Table:
         self._targets = np.arange(core_count)
         self._rows: dict[int, list[int]] = {}
         self._alike = alike
-        self._of_kind: Ints | None = None
 
     def __getitem__(self, pair: tuple[Any, Any], /) -> Any:
         source, target = pair
@@ -133,11 +136,15 @@ class _Table:
             self._rows[source] = row
         return row[int(target)]
 
+    @cached_property
+    def of_kind(self) -> Ints:
+        """[kinds]"""
+        assert self._alike is not None, "pairs are not known to be alike"
+        return self._compute(self._alike.source, self._alike.target)
+
     def _of_arrays(self, source: Any, target: Any) -> Ints:
         if self._alike is None:
             return self._compute(source, target)
-        if self._of_kind is None:
-            self._of_kind = self._compute(self._alike.source, self._alike.target)
         kind = self._alike.kind
         place: Ints = source * len(kind) + target
-        return self._of_kind.take(kind.take(place))  # In one dimension it is twice as fast.
+        return self.of_kind.take(kind.take(place))  # In one dimension it is twice as fast.

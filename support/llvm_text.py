@@ -235,12 +235,14 @@ class _Function:
         self.begin(end)
 
     def count_up(self, name: str, arguments: Sequence[ast.expr], body: Sequence[ast.stmt]) -> None:
-        """Over a range of one argument. As in Python, the body may assign to the name without effect on the count."""
-        (limit,) = arguments
+        """Over a range of one argument, or of two. As in Python, the body may assign to the name without effect on the
+        count."""
+        *begin, limit = arguments
+        assert len(begin) <= 1, "a range with a step"
         counter, bound = f"count.{self.label(name)}", f"bound.{self.label(name)}"
         self.variables |= {name: None, counter: None, bound: None}
+        self.lines.append(f"  store i64 {self.number(begin[0]) if begin else 0}, ptr %{counter}")
         self.lines.append(f"  store i64 {self.number(limit)}, ptr %{bound}")
-        self.lines.append(f"  store i64 0, ptr %{counter}")
         head, inside, step, end = (self.label(part) for part in ("for", "do", "step", "end"))
         self.begin(head)
         now, most = self.emit(f"load i64, ptr %{counter}"), self.emit(f"load i64, ptr %{bound}")

@@ -38,6 +38,8 @@ def loop(state, n):
             break
         total += state.table[place] if place & 1 else min(place, 5) << 2
         place = 100
+    for place in range(n - 2, n):
+        total += 7 * place
     count = n
     while count > 0:
         count -= 1
