@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..support.machine_code import Kernel, can_compile
+from . import occupancy_kernel
+from .occupancy_kernel import Facts
+
 Ints = NDArray[np.int64]
+
+PERIODS = Kernel("periods", (occupancy_kernel,), occupancy_kernel)
+
+WORTH_COMPILING = 1000
+"""Lanes from which on the schedule of them is made by machine code, too."""
 
 
 def busy_cycles(group: Ints, groups: int, start: Ints, finish: Ints, width: int, periods: int) -> Ints:
@@ -13,6 +22,11 @@ def busy_cycles(group: Ints, groups: int, start: Ints, finish: Ints, width: int,
 
     Lane i, of ``group[i]``, runs from cycle ``start[i]`` to before ``finish[i]``, which is not behind the last period.
     """
+    if len(group) >= WORTH_COMPILING and can_compile():
+        busy = np.zeros(groups * periods, np.int64)
+        code = [np.ascontiguousarray(column, np.int64) for column in (group, start, finish)]
+        PERIODS.run(Facts(width, periods), code, [busy], len(group))
+        return busy.reshape(groups, periods)
     place = group * (periods + 1)
     begins, begun = np.divmod(start, width)
     ends, ended = np.divmod(finish, width)

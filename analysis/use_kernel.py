@@ -37,9 +37,9 @@ class State(NamedTuple):
 
     heap: Numbers
     """[cores] those that read a row."""
-    count: Numbers
+    counted: Numbers
     """[cores] lanes there that read the row,"""
-    place: Numbers
+    next_reader: Numbers
     """and where the next of them goes in `readers`."""
     use: Numbers
     """[cores] the use."""
@@ -54,8 +54,8 @@ def run(code: Code, state: State, rows: int) -> int:
         for number in range(cores):
             core = heap_pop(state.heap, 0, cores - number)
             state.use_core[uses + number], state.use_row[uses + number] = core, row
-            state.use[core], state.place[core] = uses + number, state.start[uses + number]
-            state.start[uses + number + 1] = state.start[uses + number] + state.count[core]
+            state.use[core], state.next_reader[core] = uses + number, state.start[uses + number]
+            state.start[uses + number + 1] = state.start[uses + number] + state.counted[core]
         share_out(code, state, row, uses)
         uses += cores
     state.first[rows] = uses
@@ -67,10 +67,10 @@ def count_readers(code: Code, state: State, row: int) -> int:
     cores = 0
     for read in range(code.row_first[row], code.row_first[row + 1]):
         core = code.core[code.reader[read]]
-        if state.count[core] == 0:
+        if state.counted[core] == 0:
             heap_push(state.heap, 0, cores, core)
             cores += 1
-        state.count[core] += 1
+        state.counted[core] += 1
     return cores
 
 
@@ -80,9 +80,9 @@ def share_out(code: Code, state: State, row: int, uses: int) -> None:
     for read in range(code.row_first[row], code.row_first[row + 1]):
         lane = code.reader[read]
         core = code.core[lane]
-        if state.count[core] > 0:  # the most urgent one there
+        if state.counted[core] > 0:  # the most urgent one there
             state.by_urgency[uses + known] = state.use[core]
-            state.count[core] = 0
+            state.counted[core] = 0
             known += 1
-        state.readers[state.place[core]] = lane
-        state.place[core] += 1
+        state.readers[state.next_reader[core]] = lane
+        state.next_reader[core] += 1

@@ -77,14 +77,16 @@ class TransferModel:
         def flight(source: Any, target: Any) -> Ints:
             return machine.flight_cycles(source, target, size_bytes)
 
-        costs = send, receive, flight
         usual = int(receive(*self._usual))
         if self._uniform:
-            return TransferCosts(*[_Same(int(cost(*self._usual))) for cost in costs], usual)
-        tables = [_Table(cost, machine.core_count, self._alike) for cost in costs]
-        if (alike := self._alike) is None:
-            return TransferCosts(*tables, usual)
-        return TransferCosts(*tables, usual, lambda: (alike.kind, np.stack([table.of_kind for table in tables])))
+            return TransferCosts(_Same(int(send(*self._usual))), _Same(usual), _Same(int(flight(*self._usual))), usual)
+        tables = [_Table(cost, machine.core_count, self._alike) for cost in (send, receive, flight)]
+
+        def by_kind() -> tuple[Ints, Ints]:
+            assert self._alike is not None, "pairs are not known to be alike"
+            return self._alike.kind, np.stack([table.of_kind for table in tables])
+
+        return TransferCosts(tables[0], tables[1], tables[2], usual, by_kind if self._alike else None)
 
 
 def usual_pair(machine: Machine) -> tuple[int, int]:
