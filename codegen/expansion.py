@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +54,8 @@ class _Expansion:
         self._rows: dict[SSAValue, _RowAddresses] = {}
         self._constants: dict[SSAValue, _CoreAddresses] = {}
         self._zeros = _CoreAddresses(program.zeros.array[:, :2]) if program.zeros is not None else None
-        self._sent: list[I64] = []
+        self._sent: list[tuple[npt.NDArray[Any], _RowAddresses, int, int]] = []
+        """Messages, the addresses of their rows, the number of the first one, and the node."""
         self._messages = 0
         self._prologue = 0
         self._known: dict[int, tuple[object, int]] = {}
@@ -126,20 +129,28 @@ class _Expansion:
         )
 
     def _transfer(self, op: pim.TransferOp) -> None:
-        row, source, target, step = op.messages.array.T
-        addresses = self._rows[op.source]
-        place = np.arange(len(row)) + self._next_messages(len(row))
-        size, node = (np.full(len(row), number) for number in (addresses.row_bytes, self._node(op)))
-        columns = (source, target, step, place, addresses.at(source, row), addresses.at(target, row), size, node)
-        self._sent.append(np.stack(columns))
+        messages = op.messages.array
+        self._sent.append((messages, self._rows[op.source], self._next_messages(len(messages)), self._node(op)))
 
     def expand_transfers(self) -> None:
         """All messages, whose transfers are many and short."""
-        if self._sent:
-            source, target, step, place, there, here, size, node = np.concatenate(self._sent, axis=1)
-            common = {"key": event_key(step, Phase.MESSAGE), "place": place, "a": size, "node": node}
-            self.parts.append(InstructionTable.of(Op.SEND, core=source, source=there, b=target, **common))
-            self.parts.append(InstructionTable.of(Op.RECV, core=target, dest=here, b=source, **common))
+        if not self._sent:
+            return
+        tables, rows, places, nodes = zip(*self._sent, strict=True)
+        count = [len(messages) for messages in tables]
+        row, source, target, step = np.concatenate(tables).T.astype(np.int64)
+        transfer = np.repeat(np.arange(len(count)), count)
+        addresses = _JoinedAddresses(rows)
+        begin = np.array(places) - np.cumsum([0, *count[:-1]])
+        common = {
+            "key": event_key(step, Phase.MESSAGE),
+            "place": np.arange(len(row)) + begin[transfer],
+            "a": np.array([one.row_bytes for one in rows])[transfer],
+            "node": np.array(nodes)[transfer],
+        }
+        there, here = addresses.at(transfer, source, row), addresses.at(transfer, target, row)
+        self.parts.append(InstructionTable.of(Op.SEND, core=source, source=there, b=target, **common))
+        self.parts.append(InstructionTable.of(Op.RECV, core=target, dest=here, b=source, **common))
 
     def _store(self, op: pim.OutputOp) -> None:
         for index, value in enumerate(op.values):
@@ -272,19 +283,40 @@ class _RowAddresses:
 
     def __init__(self, op: pim.RowsOp, element_bytes: int) -> None:
         table = _planned(op, op.instances)
-        self._height, columns, self._channels = pim.shape_of(op.result)
-        self._place = table[:, 0] * self._height + table[:, 1]
-        self._address = table[:, 2]
-        self._left = op.pads[0]
-        self._bytes = element_bytes
-        self.row_bytes = columns * self._channels * element_bytes
+        self.height, columns, channels = pim.shape_of(op.result)
+        self.place = table[:, 0] * self.height + table[:, 1]
+        """Ascending: of each instance the core, then the row."""
+        self.address = table[:, 2] + op.pads[0] * channels * element_bytes
+        """Where the row starts in it, behind its columns of zeros."""
+        self._column_bytes = channels * element_bytes
+        self.row_bytes = columns * self._column_bytes
 
     def at(self, core: I64, row: I64, pad_left: int = 0) -> I64:
         """Where the row starts on the core, ``pad_left`` of its columns of zeros included."""
-        place = core * self._height + row
-        position = np.minimum(np.searchsorted(self._place, place), len(self._place) - 1)
-        assert (self._place[position] == place).all(), "a row has no address on a core that uses it"
-        return self._address[position] + (self._left - pad_left) * self._channels * self._bytes
+        return self.address[_found(self.place, core * self.height + row)] - pad_left * self._column_bytes
+
+
+class _JoinedAddresses:
+    """Those of many tensors."""
+
+    def __init__(self, rows: Sequence[_RowAddresses]) -> None:
+        self._height = np.array([one.height for one in rows])
+        cores = 1 + max(int(one.place.max(initial=0)) // one.height for one in rows)
+        self._first = cores * (np.cumsum(self._height) - self._height)
+        self._place = np.concatenate([one.place + first for one, first in zip(rows, self._first, strict=True)])
+        self._address = np.concatenate([one.address for one in rows])
+
+    def at(self, tensor: I64, core: I64, row: I64) -> I64:
+        """Where each row of a ``tensor``, one of the given ones, starts on the core."""
+        place = self._first[tensor] + core * self._height[tensor] + row
+        return self._address[_found(self._place, place)]
+
+
+def _found(places: I64, place: I64) -> I64:
+    """Where each ``place`` is among the ascending ``places``."""
+    position = np.minimum(np.searchsorted(places, place), len(places) - 1)
+    assert (places[position] == place).all(), "a row has no address on a core that uses it"
+    return position
 
 
 class _CoreAddresses:
