@@ -1,4 +1,4 @@
-"""Which bytes of local and global memory every instruction of one core touches."""
+"""Which bytes of local and global memory every instruction touches."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Range:
     size: I64
 
     @property
-    def end(self) -> int:
-        """The end of the range that ends last; 0 if there is none."""
-        return int(np.where(self.size != 0, self.start + self.size, 0).max(initial=0))
+    def end(self) -> I64:
+        """The end of each range; 0 if it is none."""
+        return np.where(self.size != 0, self.start + self.size, 0)
 
 
 @dataclass(frozen=True)
 class Accesses:
-    """What the instructions of one core touch. ``read2`` is the second vector of two-vector operations."""
+    """What instructions touch. ``read2`` is the second vector of two-vector operations."""
 
     read: Range
     read2: Range
@@ -38,9 +38,9 @@ class Accesses:
     global_write: Range
 
     @property
-    def local_bytes(self) -> int:
-        """How far the core reaches into its local memory."""
-        return max(part.end for part in (self.read, self.read2, self.write))
+    def local_end(self) -> I64:
+        """How far each instruction reaches into its core's local memory."""
+        return np.maximum(np.maximum(self.read.end, self.read2.end), self.write.end)
 
 
 def _flags(*ops: Op) -> npt.NDArray[np.bool_]:
@@ -56,9 +56,15 @@ _ONE_RESULT = _flags(Op.VVDMUL, Op.VAVG)
 
 
 def accesses(
-    columns: Columns, registers: RegisterValues, target: Target, group_rows: I64, group_arrays: I64
+    columns: Columns,
+    registers: RegisterValues,
+    target: Target,
+    group_rows: I64,
+    group_arrays: I64,
+    first_group: I64 | None = None,
 ) -> Accesses:
-    """The ranges of one core's instructions.
+    """The ranges of the instructions of one core, or of several, whose groups begin, per instruction, at
+    ``first_group``.
 
     ``group_rows`` and ``group_arrays`` give, per array group, the rows of its weights (the length of an ``mvmul``'s
     input) and its number of arrays. A negative stride gives a range of negative size, which no memory has.
@@ -69,7 +75,7 @@ def accesses(
     in_elements = is_mvm | _VECTOR[op]
 
     read_length, write_length = length.copy(), np.where(_ONE_RESULT[op], 1, length)
-    group = columns.b[is_mvm]
+    group = columns.b[is_mvm] if first_group is None else columns.b[is_mvm] + first_group[is_mvm]
     read_length[is_mvm] = group_rows[group]
     write_length[is_mvm] = group_arrays[group] * target.array_cols
     read_length = np.where(_STRIDED[op], (length - 1) * registers.rs2.astype(np.int64) + 1, read_length)

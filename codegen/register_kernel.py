@@ -1,4 +1,4 @@
-"""The registers of one core, instruction by instruction: the loop of :mod:`.registers` that is compiled.
+"""The registers of cores, instruction by instruction: the loop of :mod:`.registers` that is compiled.
 
 Registers are columns of 32 bits, whose arithmetic wraps as the machine's does.
 """
@@ -28,8 +28,10 @@ class Facts(NamedTuple):
 
 
 class Code(NamedTuple):
-    """The instructions of one core."""
+    """The instructions, core after core."""
 
+    begin: Numbers
+    """Where those of each core begin, in order; last, their end."""
     op_u8: Numbers
     rd_u8: Numbers
     rs1_u8: Numbers
@@ -49,8 +51,13 @@ class State(NamedTuple):
 
 
 def run(facts: Facts, code: Code, state: State, rows: int) -> int:
-    """Fills all but `held`, which is changed."""
+    """Fills all but `held`, which is changed: a core's registers begin as 0."""
+    core = 0
     for row in range(rows):
+        while row == code.begin[core]:
+            for register in range(facts.last + 1):
+                state.held_i32[register] = 0
+            core += 1
         rd = code.rd_u8[row]
         rs1 = code.rs1_u8[row]
         first = state.held_i32[rs1]

@@ -116,26 +116,30 @@ def stale_reads(program: Program) -> I64:
     Nothing before them on the core writes that register. They find 0 in it in the first round, and later something
     else, unless the core's last instruction leaves 0 there.
     """
-    found = [np.zeros(0, np.int64)]
-    for core in range(program.core_count):
-        columns, start = program.core(core), int(program.core_start[core])
-        writes = np.flatnonzero(_IS_SCALAR[columns.op])
-        first = np.full(REGISTER_COUNT, -1)
-        first[columns.rd[writes[::-1]]] = writes[::-1]
-        first[_last_values(columns.take(writes)) == 0] = -1
-        early = columns.take(slice(0, int(first.max()) + 1))
-        stale = np.zeros(len(early), np.bool_)
-        for (name, offset), table in _READ.items():
-            register = np.minimum(getattr(early, name).astype(np.int64) + offset, REGISTER_COUNT - 1)
-            stale |= table[early.op] & (np.arange(len(early)) <= first[register])
-        found.append(start + np.flatnonzero(stale))
-    return np.concatenate(found)
+    columns, core = program.columns, program.core_of_rows().astype(np.int64)
+    writes = np.flatnonzero(_IS_SCALAR[columns.op])
+    place = core[writes] * REGISTER_COUNT + columns.rd[writes]
+    # Of each register of each core the first instruction that writes it, if it is not 0 at the end.
+    first = np.full(program.core_count * REGISTER_COUNT, -1)
+    first[place[::-1]] = writes[::-1]
+    first[_last_values(program, writes, place) == 0] = -1
+    latest = first.reshape(-1, REGISTER_COUNT).max(axis=1)
+    early = np.flatnonzero(np.arange(len(core)) <= latest[core])
+    read = columns.take(early)
+    stale = np.zeros(len(early), np.bool_)
+    for (name, offset), table in _READ.items():
+        register = np.minimum(getattr(read, name).astype(np.int64) + offset, REGISTER_COUNT - 1)
+        stale |= table[read.op] & (early <= first[core[early] * REGISTER_COUNT + register])
+    return early[stale]
 
 
-def _last_values(writes: Columns) -> npt.NDArray[np.int32]:
-    """[registers]: what all registers hold after the scalar instructions of one core."""
-    if not (writes.op == Op.SLDI).all():
-        return final_values(writes)
-    values = np.zeros(REGISTER_COUNT, np.int32)
-    values[writes.rd] = writes.a  # of several for one register the last one counts
+def _last_values(program: Program, writes: I64, place: I64) -> npt.NDArray[np.int32]:
+    """[cores * registers]: what all registers hold at the end of their core, of whose scalar instructions ``writes``
+    are the rows and ``place`` the registers they write."""
+    columns = program.columns
+    values = np.zeros(program.core_count * REGISTER_COUNT, np.int32)
+    values[place] = columns.a[writes]  # of several for one register the last one counts
+    for core in np.unique(place[columns.op[writes] != Op.SLDI] // REGISTER_COUNT).tolist():
+        own = writes[place // REGISTER_COUNT == core]
+        values[core * REGISTER_COUNT : (core + 1) * REGISTER_COUNT] = final_values(columns.take(own))
     return values

@@ -9,7 +9,9 @@ that of the machine: 32 bits, wrapping.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +27,7 @@ I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 
 WORTH_COMPILING = 1_000
-"""Instructions of one core from which on machine code is quicker, if it has been loaded already."""
+"""Instructions from which on machine code is quicker, if it has been loaded already."""
 
 REGISTERS = Kernel("register-values", (register_kernel,), register_kernel)
 
@@ -37,7 +39,7 @@ _MASK = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class RegisterValues:
-    """Per instruction of one core, what the registers named by ``rd``, ``rs1``, ``rs2`` hold before it executes."""
+    """Per instruction, what the registers named by ``rd``, ``rs1``, ``rs2`` hold before it executes."""
 
     rd: I32
     rs1: I32
@@ -48,20 +50,34 @@ class RegisterValues:
     """Of register ``rs1 + 1``: the low word of ``ld``'s global address."""
 
 
-def register_values(columns: Columns) -> RegisterValues:
-    """Resolves the registers of one core's instructions (valid ones); all registers begin as 0."""
+def register_values(columns: Columns, begin: Sequence[int] | I64 = (0,)) -> RegisterValues:
+    """Resolves the registers of the instructions (valid ones) of one core, or of several: ``begin`` says where each one
+    begins, the first one at 0. All registers of a core begin as 0."""
     if len(columns) >= WORTH_COMPILING and can_compile():
-        return _gone_through(columns)
+        return _gone_through(columns, begin)
+    cores = [_of_core(columns.take(slice(*span))) for span in pairwise([*begin, len(columns)])]
+    return RegisterValues(*(np.concatenate(values) for values in zip(*cores, strict=True)))
+
+
+def _of_core(columns: Columns) -> tuple[I32, ...]:
+    """Of one core, in the order of :class:`RegisterValues`."""
     is_write = _IS_SCALAR[columns.op]
     writes = columns.take(np.flatnonzero(is_write))
     write_before = _last_writes(columns, is_write)
     values = _write_values(writes, write_before.take_rows(is_write))
-    return RegisterValues(*(values[index] for index in write_before.operands()))
+    return tuple(values[index] for index in write_before.operands())
 
 
-def _gone_through(columns: Columns) -> RegisterValues:
+def _gone_through(columns: Columns, begin: Sequence[int] | I64) -> RegisterValues:
     """The same by machine code."""
-    code = (columns.op, columns.rd, columns.rs1, columns.rs2, columns.a)
+    code = (
+        np.append(np.array(begin, np.int64), len(columns)),
+        columns.op,
+        columns.rd,
+        columns.rs1,
+        columns.rs2,
+        columns.a,
+    )
     found = [np.empty(len(columns), np.int32) for _ in range(5)]
     held = np.zeros(REGISTER_COUNT, np.int32)
     REGISTERS.run(Facts(REGISTER_COUNT - 1), code, (held, *found), len(columns))

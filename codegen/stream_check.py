@@ -8,6 +8,7 @@ checked.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -26,6 +27,8 @@ from .registers import register_values
 from .rendezvous import Rendezvous, rendezvous
 
 _ENDS_NOTHING = np.isin(np.arange(OP_LIMIT), [Op.SETBW, *SCALAR_OPS])
+_ROWS_AT_ONCE = 1 << 16
+"""Instructions of several cores, whose addresses are looked at together."""
 _CORE_OPS = (Op.SEND, Op.RECV, Op.SYNC)
 
 
@@ -181,30 +184,47 @@ class StreamCheck:
     def addresses(self) -> Iterable[StreamFault]:
         """Every access lies in its memory and begins at an element."""
         self.local_bytes.clear()
-        for core in range(self.program.core_count):
-            yield from self._core_addresses(core)
+        start: list[int] = self.program.core_start.tolist()
+        first = 0
+        while first < self.program.core_count:
+            end = max(first + 1, bisect_right(start, start[first] + _ROWS_AT_ONCE) - 1)
+            yield from self._core_addresses(range(first, end))
+            first = end
 
-    def _core_addresses(self, core: int) -> Iterable[StreamFault]:
+    def _core_addresses(self, cores: range) -> Iterable[StreamFault]:
         program, target = self.program, self.program.target
-        columns = program.core(core)
-        arrays = np.array(program.groups[core], np.int64)
-        touched = accesses(columns, register_values(columns), target, group_rows(program, self.weights, core), arrays)
-        self.local_bytes.append(touched.local_bytes)
+        begin = program.core_start[cores.start : cores.stop + 1]
+        columns = program.columns.take(slice(int(begin[0]), int(begin[-1])))
+        groups = np.array([len(program.groups[core]) for core in cores])
+        rows = np.concatenate([group_rows(program, self.weights, core) for core in cores])
+        arrays = np.array([count for core in cores for count in program.groups[core]], np.int64)
+        lengths = np.diff(begin)
+        values = register_values(columns, begin[:-1] - begin[0])
+        touched = accesses(columns, values, target, rows, arrays, np.repeat(np.cumsum(groups) - groups, lengths))
+        reach = np.append(touched.local_end, 0)
+        # A core without instructions would take that of the next one's first.
+        ends = np.maximum.reduceat(reach, begin[:-1] - begin[0]) * (lengths > 0)
+        self.local_bytes += ends.tolist()
         local, anywhere = target.local_memory_bytes, np.iinfo(np.int64).max
         shared = anywhere if self.global_memory_bytes is None else self.global_memory_bytes
-        for name, part, size in (
-            ("reads local memory", touched.read, local),
-            ("reads local memory", touched.read2, local),
-            ("writes local memory", touched.write, local),
-            ("reads global memory", touched.global_read, shared),
-            ("writes global memory", touched.global_write, shared),
+        faults: list[tuple[int, int, str]] = []
+        for number, (name, part, size) in enumerate(
+            (
+                ("reads local memory", touched.read, local),
+                ("reads local memory", touched.read2, local),
+                ("writes local memory", touched.write, local),
+                ("reads global memory", touched.global_read, shared),
+                ("writes global memory", touched.global_write, shared),
+            )
         ):
             bad = outside(part, size) | misaligned(part, target.element_bytes)
             for index in np.flatnonzero(bad)[: self.limit].tolist():
-                start, stop = int(part.start[index]), int(part.start[index] + part.size[index])
-                reason = f"{name} at bytes {start} to {stop}"
+                first, stop = int(part.start[index]), int(part.start[index] + part.size[index])
+                reason = f"{name} at bytes {first} to {stop}"
                 reason += f", beyond its {size}" if outside(part, size)[index] else ", not at whole elements"
-                yield self._at(int(program.core_start[core]) + index, reason)
+                faults.append((int(begin[0]) + index, number, reason))
+        for row, _, reason in sorted(faults):
+            yield self._at(row, reason)
 
     def _at(self, row: int, reason: str) -> StreamFault:
         core = int(np.searchsorted(self.program.core_start, row, side="right")) - 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from programs import columns_strategy
 from tilec.codegen import registers
 from tilec.codegen.columns import Columns
@@ -77,3 +78,20 @@ def test_long_chains_across_chunks(compiled: bool, monkeypatch: pytest.MonkeyPat
 
 def test_an_empty_core_has_no_values() -> None:
     assert len(register_values(Columns.empty()).rd) == 0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_values_of_several_cores_are_those_of_each(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registers begin as 0 again; a core may be empty."""
+
+    @given(st.lists(columns_strategy(GENERAL, most=9), min_size=1, max_size=5))
+    def check(cores: list[Columns]) -> None:
+        monkeypatch.setattr(registers, "WORTH_COMPILING", 1 << 30)
+        alone = [register_values(core) for core in cores]
+        monkeypatch.setattr(registers, "WORTH_COMPILING", 0 if compiled else 1 << 30)
+        begin = np.cumsum([0, *(len(core) for core in cores[:-1])])
+        together = register_values(Columns.concat(cores), begin)
+        for name, column in vars(together).items():
+            assert column.tolist() == [value for core in alone for value in getattr(core, name).tolist()], name
+
+    check()

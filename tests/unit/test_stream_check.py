@@ -10,12 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from programs import GLOBAL_BYTES, TARGET, load, program, programs, store
+from tilec.codegen import stream_check
 from tilec.codegen.assembly import parse_assembly
 from tilec.codegen.columns import Columns, Program, Target
-from tilec.codegen.isa import Op
+from tilec.codegen.isa import REGISTER_COUNT, SCALAR_OPS, Op
 from tilec.codegen.memory_image import WeightTable
+from tilec.codegen.register_use import REGISTER_READS, stale_reads
+from tilec.codegen.registers import final_values
 from tilec.codegen.rendezvous import rendezvous
-from tilec.codegen.stream_check import check_stream, require_valid_stream
+from tilec.codegen.stream_check import StreamCheck, check_stream, require_valid_stream
 from tilec.support.diagnostics import TileError
 
 
@@ -265,3 +268,37 @@ def assert_in_program_order(made: Program, first: list[int], second: list[int]) 
         for row in pair:
             assert row > last[cores[row]]
             last[cores[row]] = row
+
+
+@given(programs())
+def test_cores_are_judged_alike_together_and_alone(made: Program) -> None:
+    """How many of them are looked at together does not matter."""
+    found: list[object] = []
+    for rows in (1, 7, 1 << 20):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(stream_check, "_ROWS_AT_ONCE", rows)
+            check = StreamCheck(made, limit=1000)
+            found.append((check.run(), check.local_bytes))
+    assert found[0] == found[1] == found[2]
+
+
+@given(programs())
+def test_stale_reads_are_those_of_a_second_round(made: Program) -> None:
+    """An instruction before which nothing writes a register finds there what the core leaves, unless that is 0."""
+    stale: list[int] = []
+    for core in range(made.core_count):
+        columns, start = made.core(core), int(made.core_start[core])
+        left = [0] * REGISTER_COUNT
+        for register, value in enumerate(final_values(columns).tolist()):
+            left[register] = value
+        written: set[int] = set()
+        for row in range(len(columns)):
+            op = Op(int(columns.op[row]))
+            read = [
+                min(int(getattr(columns, name)[row]) + more, REGISTER_COUNT - 1) for name, more in REGISTER_READS[op]
+            ]
+            if any(left[register] and register not in written for register in read):
+                stale.append(start + row)
+            if op in SCALAR_OPS:
+                written.add(int(columns.rd[row]))
+    assert stale_reads(made).tolist() == stale

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import fields
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
+from tilec.analysis import occupancy, waits
 from tilec.analysis.lane_columns import graph_of
 from tilec.analysis.lane_scheduler import schedule_lanes
 from tilec.analysis.occupancy import busy_cycles
@@ -152,14 +154,32 @@ def test_steps_add_up_to_the_makespan(batches: list[TimedBatch], lead: int) -> N
     assert set(np.flatnonzero(chain.burden(len(start))).tolist()) <= on_chain
 
 
+@given(networks())
+def test_machine_code_finds_the_same_chain(batches: list[TimedBatch]) -> None:
+    timeline, finder = schedule_lanes(batches, CORES), ChainFinder(graph_of(batches))
+    found: list[list[object]] = []
+    for lanes in (0, 1 << 30):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(waits, "WORTH_COMPILING", lanes)
+            chain = finder.find(batches, timeline)
+            found.append([chain.steps.tolist(), chain.waits.tolist(), chain.queues.tolist()])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_busy_cycles_are_those_in_which_lanes_run(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted cycle by cycle."""
+    monkeypatch.setattr(occupancy, "WORTH_COMPILING", 0 if compiled else 1 << 30)
+    _check_busy_cycles()
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     arrays.arrays(np.int64, st.tuples(st.integers(0, 12), st.just(3)), elements=st.integers(0, 40)),
     st.integers(1, 15),
     st.integers(1, 9),
 )
-def test_busy_cycles_are_those_in_which_lanes_run(lines: Ints, width: int, groups: int) -> None:
-    """Counted cycle by cycle."""
+def _check_busy_cycles(lines: Ints, width: int, groups: int) -> None:
     group, start, length = (column.astype(np.int64) for column in lines.T)
     group, finish = group % groups, start + length
     periods = -(-max(int(finish.max(initial=0)), 1) // width)
