@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -53,13 +54,23 @@ class Emission:
 
     def __post_init__(self) -> None:
         self.path = EventPath(self.cores)
-        self.busy: I64 = np.zeros(self.cores, np.int64)
-        """Cycles of each core, when every instruction executes alone."""
-        self.instructions: I64 = np.zeros(self.cores, np.int64)
-        """Of each core."""
-        self.scalars: I64 = np.zeros(self.cores, np.int64)
-        """Of each core, at most: a load for every register that has to hold something new."""
+        self._spent: list[tuple[I64, I64, int, int]] = []
         self.most_loads = {op: most_loads(op, self.in_order) for op in ISA}
+
+    @property
+    def busy(self) -> I64:
+        """Cycles of each core, when every instruction executes alone."""
+        return self._totals[0]
+
+    @property
+    def instructions(self) -> I64:
+        """Of each core."""
+        return self._totals[1]
+
+    @property
+    def scalars(self) -> I64:
+        """Of each core, at most: a load for every register that has to hold something new."""
+        return self._totals[2]
 
     def add(self, op: Op, core: I64, cycles: npt.ArrayLike, size: npt.ArrayLike = 0) -> I64:
         """An instruction on each ``core``, of ``cycles``, that moves ``size`` bytes. Returns the cycles of each."""
@@ -76,10 +87,17 @@ class Emission:
 
     def spend(self, core: I64, cycles: I64, instructions: int, scalars: int) -> None:
         """What is done on each ``core``, in numbers."""
-        here = np.bincount(core, minlength=self.cores)
-        self.busy += np.bincount(core, cycles, self.cores).astype(np.int64)
-        self.instructions += here * instructions
-        self.scalars += here * scalars
+        vars(self).pop("_totals", None)
+        self._spent.append((core, cycles, instructions, scalars))
+
+    @cached_property
+    def _totals(self) -> tuple[I64, ...]:
+        """[cores] cycles, instructions and scalar ones, until more is added."""
+        core = np.concatenate([np.zeros(0, np.int64), *(one[0] for one in self._spent)])
+        busy = np.concatenate([np.zeros(0, np.int64), *(one[1] for one in self._spent)])
+        each = np.array([one[2:] for one in self._spent], np.int64).reshape(-1, 2)
+        some, loads = np.repeat(each, [len(one[0]) for one in self._spent], axis=0).T
+        return tuple(np.bincount(core, column, self.cores).astype(np.int64) for column in (busy, some, loads))
 
 
 def emission_of(module: ModuleOp) -> Emission:
@@ -100,7 +118,8 @@ def emission_of(module: ModuleOp) -> Emission:
                 constants.add(op.value)
             case pim.RowsOp():
                 fills = ring_zeros(op, target)
-                found.add_alone(Op.LLDI, fills.core, fills.key, target.machine.fill_cycles(fills.size))
+                if len(fills.core):
+                    found.add_alone(Op.LLDI, fills.core, fills.key, target.machine.fill_cycles(fills.size))
             case pim.ConstantRowsOp():
                 _note_constant(held, op, target)
             case pim.LoadOp():

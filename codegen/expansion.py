@@ -256,8 +256,11 @@ class _Expansion:
 
     # Emission
 
-    def _emit(self, opcode: Op, op: Operation, **columns: npt.ArrayLike) -> None:
-        self.parts.append(InstructionTable.of(opcode, node=self._node(op), **columns))
+    def _emit(self, opcode: Op, op: Operation, core: I64, **columns: npt.ArrayLike) -> None:
+        """An instruction on each ``core``."""
+        node = self._node(op)
+        if len(core):
+            self.parts.append(InstructionTable.of(opcode, node=node, core=core, **columns))
 
     def _node(self, op: Operation) -> int:
         """The number of the node that the op comes from."""
