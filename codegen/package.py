@@ -16,18 +16,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import cast
 
-from ..support.background import Background
 from ..support.diagnostics import TileError
 from ..support.files import require_folder
 from .archive import ZIP_SUFFIX, ArchiveReader, ArchiveWriter, FileFacts, read_archive, write_archive
+from .byte_sink import ByteSink, FileSink
 from .columns import Program
+from .files_ahead import FilesAhead
 from .json_stream import write_program_json
 from .manifest import FORMAT, Manifest, Origin, manifest_text, parse_manifest
 from .memory_file import MemoryReader, write_memory
@@ -71,33 +72,30 @@ def write_package(package: Package, path: Path) -> str:
 
 
 class PackageWriter:
-    """The files of one package. Weights and constants may be written while its program is being made."""
+    """The files of one package. Threads may write weights and constants while its program is being made, and the
+    program while it is being checked."""
 
     def __init__(self, archive: ArchiveWriter) -> None:
         self._archive = archive
-        self._begun: tuple[WeightTable, Background[None]] | None = None
-        self._is_given_up = Event()
+        self._files = FilesAhead(archive)
 
-    def begin(self, weights: WeightTable, memory: GlobalMemory, layouts: Sequence[TensorLayout]) -> None:
-        """Begins to write what the package holds besides its program, on a thread, if the archive takes several files
-        at a time. ``weights`` has an entry for every group."""
-        if self._archive.at_once:
-            self._begun = weights, Background(lambda: self._write_memory(weights, memory, layouts))
+    def begin_memory(self, weights: WeightTable, memory: GlobalMemory, layouts: Sequence[TensorLayout]) -> None:
+        """Begins to write what the package holds besides its program. ``weights`` has an entry for every group."""
+        self._files.begin(WEIGHTS, weights, _memory(weights, memory, layouts), may_be_held=False)
+
+    def begin_program(self, program: Program) -> None:
+        """Begins to write the program, in both of its forms."""
+        for name, write in _PROGRAM_FILES.items():
+            self._files.begin(name, program, partial(write, program), may_be_held=True)
 
     def finish(self, package: Package) -> str:
         """Writes all that is missing; the package's digest. Raises what has gone wrong on the thread."""
         faults = package_faults(package.program, package.weights, package.memory, package.inputs, package.outputs)
         assert not faults, f"the compiler made a bad package: {faults[0]}"
-        with self._archive.create(PROGRAM_JSON) as file:
-            write_program_json(package.program, file)
-        with self._archive.create(PROGRAM) as file:
-            write_program(package.program, file)
-        if self._begun is None:
-            self._write_memory(_complete(package), package.memory, (*package.inputs, *package.outputs))
-        else:
-            weights, writing = self._begun
-            assert weights is package.weights, "the weights of another package are being written"
-            writing.result()
+        for name, write in _PROGRAM_FILES.items():
+            self._files.finish(name, package.program, partial(write, package.program))
+        memory = _memory(_complete(package), package.memory, (*package.inputs, *package.outputs))
+        self._files.finish(WEIGHTS, package.weights, memory)
         for name, content in sorted(package.reports.items()):
             with self._archive.create(REPORTS + name) as file:
                 file.write(content)
@@ -108,13 +106,18 @@ class PackageWriter:
 
     def give_up(self) -> None:
         """Writes nothing any more: at the end, no thread does."""
-        self._is_given_up.set()
-        if self._begun is not None:
-            self._begun[1].wait()
+        self._files.give_up()
 
-    def _write_memory(self, weights: WeightTable, memory: GlobalMemory, layouts: Sequence[TensorLayout]) -> None:
-        with self._archive.create(WEIGHTS) as file:
-            write_memory(file, weights, memory.constants, [layout.index for layout in layouts], self._is_given_up)
+
+_PROGRAM_FILES: dict[str, Callable[[Program, ByteSink], None]] = {
+    PROGRAM_JSON: write_program_json,
+    PROGRAM: write_program,
+}
+
+
+def _memory(weights: WeightTable, memory: GlobalMemory, layouts: Sequence[TensorLayout]) -> Callable[[FileSink], None]:
+    """What writes them."""
+    return lambda file: write_memory(file, weights, memory.constants, [layout.index for layout in layouts])
 
 
 @contextmanager
