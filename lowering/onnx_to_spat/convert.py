@@ -35,13 +35,13 @@ Allocate = Callable[[Sequence[LayerDemand]], Sequence[LayerMapping]]
 def convert_module(module: ModuleOp, machine: Machine, precision: Precision, allocate: Allocate) -> None:
     """Replaces the body of `@main` by compute batches.
 
-    A first sweep finds what each layer with weights demands; ``allocate`` deals replicas and parts; a second sweep
-    emits the program. Raises TileErrors that list every node that cannot be lowered.
+    A first sweep finds what each layer with weights demands; ``allocate`` deals replicas and parts to those that are
+    needed; a second sweep emits the program. Raises TileErrors that list every node that cannot be lowered.
     """
     main = main_function(module)
     _check_rows(main)
     first = _sweep(main, LoweringContext(machine, precision))
-    context = _sweep(main, LoweringContext(machine, precision, allocate(first.demands)))
+    context = _sweep(main, LoweringContext(machine, precision, _mappings(first, allocate)))
     body = Block([*_needed(context.ops), ReturnOp()])
     for op in main.body.detach_block(0).ops:
         op.properties = {}  # Its weights need not stay until the collector finds the cycles of the ops.
@@ -49,6 +49,13 @@ def convert_module(module: ModuleOp, machine: Machine, precision: Precision, all
     main.properties["function_type"] = FunctionType.from_lists([], [])
     main.properties.pop("arg_attrs", None)
     main.properties.pop("res_attrs", None)
+
+
+def _mappings(first: LoweringContext, allocate: Allocate) -> list[LayerMapping | None]:
+    """What each layer gets: of one that nobody reads, nothing."""
+    needed = set(_needed(first.ops))
+    mappings = iter(allocate([demand for demand, layer in first.demands if layer in needed]))
+    return [next(mappings) if layer in needed else None for _, layer in first.demands]
 
 
 def _needed(ops: Sequence[Operation]) -> list[Operation]:
