@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, system_reason
 from ..support.files import require_folder
 from .archive import ZIP_SUFFIX, ArchiveReader, ArchiveWriter, FileFacts, read_archive, write_archive
 from .byte_sink import ByteSink, FileSink
@@ -204,9 +204,16 @@ def require_replaceable(path: Path) -> None:
 
     To be asked before a program is compiled, too: that is the time to say so.
     """
-    require_folder(path.parent if path.suffix == ZIP_SUFFIX or path.exists() else path)
-    if not path.exists():
+    try:
+        stands = path.exists()
+    except OSError as error:
+        raise TileError(str(path), f"cannot be written: {system_reason(error)}", "name another place") from None
+    require_folder(path.parent if path.suffix == ZIP_SUFFIX or stands else path)
+    if not stands:
         return
+    if Path.cwd().is_relative_to(path.resolve()):
+        what = "is the current directory, or one that holds it, so that it is not replaced"
+        raise TileError(str(path), what, "name a directory inside of it")
     if path.suffix == ZIP_SUFFIX:
         fits = not path.is_dir()
     else:
