@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import cast
 
+from ..support.background import Background
 from ..support.diagnostics import TileError, system_reason
 from ..support.files import require_folder
 from .archive import ZIP_SUFFIX, ArchiveReader, ArchiveWriter, FileFacts, read_archive, write_archive
@@ -134,18 +135,22 @@ def package_writer(path: Path) -> Generator[PackageWriter]:
 
 
 def read_package(path: Path, with_reports: bool = False) -> Package:
-    """Reads a package and checks what it reads. Reports are read only when asked for, ``program.json.gz`` never."""
+    """Reads a package and checks that all its files are those of its manifest.
+
+    The program is that of ``program.bin``; ``program.json.gz`` is not parsed. Reports are read only when asked for.
+    """
     with read_archive(path) as archive:
         manifest = _read_manifest(archive)
-        program = read_program(_read_verified(archive, PROGRAM, manifest), f"{path}/{PROGRAM}")
-        if manifest.target != program.target:
-            raise archive.error(MANIFEST, f"does not have the target that {PROGRAM} has")
+        unread = [name for name in manifest.files if name not in (PROGRAM, WEIGHTS)]
+        checking = Background(lambda: _check(archive, unread, manifest))
+        program = _read_program(archive, manifest)
         memory = MemoryReader(_read_verified(archive, WEIGHTS, manifest), f"{path}/{WEIGHTS}")
         reports = {
             name.removeprefix(REPORTS): _read_verified(archive, name, manifest)
             for name in sorted(manifest.files)
             if with_reports and name.startswith(REPORTS)
         }
+        checking.result()
         weights = memory.weights([len(core) for core in program.groups])
         constants = memory.constants()
         layouts = [
@@ -168,6 +173,16 @@ def read_package(path: Path, with_reports: bool = False) -> Package:
     if faults:
         raise TileError(str(path), f"is corrupt: {faults[0]}", "compile the model again")
     return package
+
+
+def read_package_program(path: Path) -> tuple[Program, Manifest]:
+    """The program of a package, which is the same in both of its forms, and the manifest; nothing of the weights."""
+    with read_archive(path) as archive:
+        manifest = _read_manifest(archive)
+        checking = Background(lambda: _check(archive, [PROGRAM_JSON], manifest))
+        program = _read_program(archive, manifest)
+        checking.result()
+    return program, manifest
 
 
 def package_digest(path: Path) -> str:
@@ -260,14 +275,32 @@ def _read_manifest(archive: ArchiveReader) -> Manifest:
     return parse_manifest(archive.read(MANIFEST), f"{archive.path}/{MANIFEST}")
 
 
+def _read_program(archive: ArchiveReader, manifest: Manifest) -> Program:
+    program = read_program(_read_verified(archive, PROGRAM, manifest), f"{archive.path}/{PROGRAM}")
+    if manifest.target != program.target:
+        raise archive.error(MANIFEST, f"does not have the target that {PROGRAM} has")
+    return program
+
+
+def _check(archive: ArchiveReader, names: Iterable[str], manifest: Manifest) -> None:
+    """A TileError if one of the files is not that of the manifest."""
+    for name in names:
+        _require_same(archive, name, manifest, archive.facts(name))
+
+
 def _read_verified(archive: ArchiveReader, name: str, manifest: Manifest) -> bytes:
     """A file's content, checked against the manifest."""
+    data = archive.read(name)
+    _require_same(archive, name, manifest, FileFacts(len(data), hashlib.sha256(data).hexdigest()))
+    return data
+
+
+def _require_same(archive: ArchiveReader, name: str, manifest: Manifest, found: FileFacts) -> None:
+    """A TileError unless a file is the one of the manifest."""
     facts = manifest.files.get(name)
     if facts is None:
         raise archive.error(MANIFEST, f"does not list {name}")
-    data = archive.read(name)
-    if len(data) != facts.size_bytes:
-        raise archive.error(name, f"has {len(data)} bytes, the manifest says {facts.size_bytes}")
-    if hashlib.sha256(data).hexdigest() != facts.sha256:
+    if found.size_bytes != facts.size_bytes:
+        raise archive.error(name, f"has {found.size_bytes} bytes, the manifest says {facts.size_bytes}")
+    if found.sha256 != facts.sha256:
         raise archive.error(name, "does not have the content that the manifest says")
-    return data

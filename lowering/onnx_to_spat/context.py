@@ -114,10 +114,15 @@ def minimum_row_parts(product: Product) -> int:
 
 
 def refuse(op: Operation, what: str, remedy: str = "") -> TileError:
-    """The error that a layer cannot be lowered. Where shapes are those of several samples, it says so."""
+    """The error that a layer cannot be lowered. Where shapes are not those of the model, it says so."""
+    note = shapes_note(op)
+    return TileError(f"{place_of(op)} ({op.name}{'; ' if note else ''}{note})", what, remedy)
+
+
+def shapes_note(op: Operation) -> str:
+    """What is to be said of the shapes of a network that takes several samples at once, where the model has one."""
     root = op
     while (parent := root.parent_op()) is not None:
         root = parent
     samples = samples_of(root) if isinstance(root, ModuleOp) else 1
-    kind = f"{op.name}, of {samples} samples" if samples > 1 else op.name
-    return TileError(f"{place_of(op)} ({kind})", what, remedy)
+    return f"shapes are of {samples} samples, the model's of 1" if samples > 1 else ""

@@ -19,7 +19,7 @@ from ...dialects.onnx_base import shape_of, tensor_type
 from ...dialects.spat import InputOp, OutputOp, tile_type
 from ...support.diagnostics import TileError, TileErrors
 from . import elementwise as ew
-from .context import LayerDemand, LayerMapping, LoweringContext, refuse
+from .context import LayerDemand, LayerMapping, LoweringContext, refuse, shapes_note
 from .feature import Feature, Segment, segment_of
 from .layers import LOWERINGS, SIMPLIFIED, SOMETIMES_SIMPLIFIED, WITHOUT_BATCHES
 
@@ -115,7 +115,7 @@ def _sweep(main: FuncOp, context: LoweringContext) -> LoweringContext:
     if not main.body.block.args:
         raise TileError("function @main", "it has no inputs, so that its outputs are constants", "give it its inputs")
     for index, argument in enumerate(main.body.block.args):
-        context.features[argument] = _input(context, argument, io_name(main, "arg_attrs", index))
+        context.features[argument] = _input(context, main, index)
     for op in main.body.block.ops:
         if isinstance(op, ReturnOp):
             if errors:
@@ -164,10 +164,13 @@ def _remedy(context: LoweringContext, op: Operation) -> str:
     return "see docs/operators.md"
 
 
-def _input(context: LoweringContext, argument: SSAValue, name: str) -> Feature:
+def _input(context: LoweringContext, main: FuncOp, index: int) -> Feature:
+    argument, name = main.body.block.args[index], io_name(main, "arg_attrs", index)
     shape = shape_of(argument)
     if len(shape) not in (2, 4) or min(shape) < 1:
-        raise TileError(f"input '{name}'", f"its type is {argument.type}", "inputs of rank 2 and 4 are supported")
+        note = shapes_note(main)
+        what = f"its type is {argument.type}" + (f" ({note})" if note else "")
+        raise TileError(f"input '{name}'", what, "inputs of rank 2 and 4 are supported")
     images, channels, height, columns = (*shape, 1, 1)[:4]
     op = InputOp(name, shape, tile_type(images * height, columns, channels), _element(argument))
     context.ops.append(op)

@@ -386,6 +386,29 @@ def test_a_truncated_file(written: Path, name: str) -> None:
     assert "bytes, the manifest says" in refused(written)
 
 
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("name", [PROGRAM_JSON, "report/hints.txt"])
+def test_flips_in_what_is_not_parsed_are_seen(tmp_path: Path, name: str, zipped: bool) -> None:
+    """Another simulator takes the streams in the form that this one does not read."""
+    path = tmp_path / ("p.tilepkg" if zipped else "p")
+    write_package(example(), path)
+    if zipped:
+        with zipfile.ZipFile(path) as archive:
+            content = {info: archive.read(info) for info in archive.infolist()}
+        with zipfile.ZipFile(path, "w") as archive:
+            for info, data in content.items():
+                archive.writestr(info, flipped(data) if info.filename == name else data)
+    else:
+        (path / name).write_bytes(flipped((path / name).read_bytes()))
+    assert f"{name}: does not have the content that the manifest says" in refused(path)
+
+
+def flipped(data: bytes) -> bytes:
+    """The data with one bit changed in the middle."""
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
 def resealed(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:
     """Changes a file and makes the manifest agree, as an attacker would."""
     data = change((path / name).read_bytes())
