@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, system_reason
 from .architecture import IGNORED_KEYS, Architecture, ChipConfig, MatrixConfig
 from .json_record import RecordReader, parse_json, read_bytes
 from .network import Network
@@ -34,10 +34,13 @@ def find_machine(name_or_path: str) -> Path:
     if name_or_path.isidentifier() and preset.is_file():
         return preset
     path = Path(name_or_path)
-    if not path.is_file():
+    try:
+        if path.is_file():
+            return path
         what = "is a directory" if path.is_dir() else "is neither a machine file nor a preset"
-        raise TileError(f"machine {name_or_path}", what, f"presets are {', '.join(preset_names())}")
-    return path
+    except OSError as error:
+        what = f"cannot be read: {system_reason(error)}"
+    raise TileError(f"machine {name_or_path}", what, f"presets are {', '.join(preset_names())}")
 
 
 def load_machine(path: Path, strict: bool) -> tuple[Architecture, Network]:

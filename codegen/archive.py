@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 ZIP_SUFFIX = ".tilepkg"
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 _ZIP_MODE = 0o644 << 16
+_PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,18 @@ class ArchiveReader(ABC):
     def read(self, name: str) -> bytes:
         """The whole file."""
 
+    def facts(self, name: str) -> FileFacts:
+        """Size and hash of a file, of which no more than a piece is held."""
+        state, size = hashlib.sha256(), 0
+        with self._open(name) as file:
+            while piece := file.read(_PIECE_BYTES):
+                state.update(piece)
+                size += len(piece)
+        return FileFacts(size, state.hexdigest())
+
+    @abstractmethod
+    def _open(self, name: str) -> AbstractContextManager[IO[bytes]]: ...
+
     @abstractmethod
     def __contains__(self, name: object) -> bool: ...
 
@@ -153,8 +167,14 @@ class ArchiveReader(ABC):
 
 class _DirectoryReader(ArchiveReader):
     def read(self, name: str) -> bytes:
+        with self._open(name) as file:
+            return file.read()
+
+    @contextmanager
+    def _open(self, name: str) -> Generator[IO[bytes]]:
         try:
-            return (self.path / name).read_bytes()
+            with (self.path / name).open("rb") as file:
+                yield file
         except FileNotFoundError:
             raise self.error(name, "is missing") from None
         except OSError as error:
@@ -170,11 +190,17 @@ class _ZipReader(ArchiveReader):
         self._archive = archive
 
     def read(self, name: str) -> bytes:
+        with self._open(name) as file:
+            return file.read()
+
+    @contextmanager
+    def _open(self, name: str) -> Generator[IO[bytes]]:
         try:
             info = self._archive.getinfo(name)
             if info.compress_type != zipfile.ZIP_STORED:  # never written so; compressed data might be of any size
                 raise self.error(name, "is compressed")
-            return self._archive.read(info)
+            with self._archive.open(info) as file:
+                yield file
         except KeyError:
             raise self.error(name, "is missing") from None
         except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:

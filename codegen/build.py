@@ -18,14 +18,11 @@ from .emission import Emission
 from .expansion import expand_program
 from .global_layout import GlobalLayout
 from .isa import Op
-from .json_stream import compressed_json
 from .manifest import Origin
 from .memory_image import F32, WeightTable
 from .package import Package, PackageWriter
-from .program_file import program_pieces
 from .register_allocation import allocate_registers
 from .report import build_reports
-from .written_ahead import make_ahead
 
 
 def build_package(
@@ -47,11 +44,10 @@ def build_package(
     memory, inputs = layout.memory(), tuple(layout.input_layouts(program))
     outputs = tuple(layout.output_layouts(program))
     if writer is not None:
-        writer.begin(weights, memory, (*inputs, *outputs))
+        writer.begin_memory(weights, memory, (*inputs, *outputs))
     code = _generate(program, target, layout, groups)
     if writer is not None:
-        make_ahead(code, compressed_json)
-        make_ahead(code, program_pieces)
+        writer.begin_program(code)
     return Package(
         code,
         weights,

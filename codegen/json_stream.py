@@ -16,7 +16,6 @@ from .byte_sink import ByteSink
 from .columns import Program
 from .isa import ISA, OpInfo
 from .row_text import Piece, Template, rows_as_text
-from .written_ahead import pieces_of
 
 _CHUNK_ROWS = 1 << 15
 _LEVEL = 1
@@ -28,16 +27,11 @@ _WITH_OFFSET = 256
 
 def write_program_json(program: Program, file: ByteSink) -> None:
     """Writes the program to an open binary file."""
-    for piece in pieces_of(program, compressed_json):
-        file.write(piece)
-
-
-def compressed_json(program: Program) -> Iterator[bytes]:
-    """The file in pieces."""
     compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
     for text in program_json(program):
-        yield compressor.compress(text)
-    yield compressor.flush()
+        if piece := compressor.compress(text):
+            file.write(piece)
+    file.write(compressor.flush())
 
 
 def program_json(program: Program) -> Iterator[bytes]:

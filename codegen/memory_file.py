@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
-from threading import Event
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,14 +17,12 @@ def write_memory(
     weights: WeightTable,
     constants: Sequence[Constant],
     indexes: Sequence[I64 | None],
-    given_up: Event | None = None,
 ) -> None:
-    """Writes weights, constants, and the index tables of the inputs and outputs that have one; no more matrices than
-    are begun when it is ``given_up``, so that the file is of no use."""
+    """Writes weights, constants, and the index tables of the inputs and outputs that have one."""
     writer = ArraysWriter(file)
     shapes = np.array([matrix.shape for matrix in weights.matrices], np.int64).reshape(-1, 2)
     writer.add("weight_shapes", shapes)
-    writer.add_pieces("weights", np.float32, (int(shapes.prod(axis=1).sum()),), _until(given_up, weights.matrices))
+    writer.add_pieces("weights", np.float32, (int(shapes.prod(axis=1).sum()),), weights.matrices)
     writer.add("weight_of_group", np.array([index for core in weights.of_group for index in core], np.int32))
     spans = np.array([(item.address_bytes, len(item.values)) for item in constants], np.int64).reshape(-1, 2)
     writer.add("constant_spans", spans)
@@ -35,10 +31,6 @@ def write_memory(
         if index is not None:
             writer.add(index_name(number), index.reshape(-1))
     writer.close()
-
-
-def _until(given_up: Event | None, matrices: Iterable[F32]) -> Iterator[F32]:
-    return takewhile(lambda _: given_up is None or not given_up.is_set(), matrices)
 
 
 def index_name(number: int) -> str:

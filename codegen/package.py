@@ -16,18 +16,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import cast
 
 from ..support.background import Background
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, system_reason
 from ..support.files import require_folder
 from .archive import ZIP_SUFFIX, ArchiveReader, ArchiveWriter, FileFacts, read_archive, write_archive
+from .byte_sink import ByteSink, FileSink
 from .columns import Program
+from .files_ahead import FilesAhead
 from .json_stream import write_program_json
 from .manifest import FORMAT, Manifest, Origin, manifest_text, parse_manifest
 from .memory_file import MemoryReader, write_memory
@@ -71,33 +73,30 @@ def write_package(package: Package, path: Path) -> str:
 
 
 class PackageWriter:
-    """The files of one package. Weights and constants may be written while its program is being made."""
+    """The files of one package. Threads may write weights and constants while its program is being made, and the
+    program while it is being checked."""
 
     def __init__(self, archive: ArchiveWriter) -> None:
         self._archive = archive
-        self._begun: tuple[WeightTable, Background[None]] | None = None
-        self._is_given_up = Event()
+        self._files = FilesAhead(archive)
 
-    def begin(self, weights: WeightTable, memory: GlobalMemory, layouts: Sequence[TensorLayout]) -> None:
-        """Begins to write what the package holds besides its program, on a thread, if the archive takes several files
-        at a time. ``weights`` has an entry for every group."""
-        if self._archive.at_once:
-            self._begun = weights, Background(lambda: self._write_memory(weights, memory, layouts))
+    def begin_memory(self, weights: WeightTable, memory: GlobalMemory, layouts: Sequence[TensorLayout]) -> None:
+        """Begins to write what the package holds besides its program. ``weights`` has an entry for every group."""
+        self._files.begin(WEIGHTS, weights, _memory(weights, memory, layouts), may_be_held=False)
+
+    def begin_program(self, program: Program) -> None:
+        """Begins to write the program, in both of its forms."""
+        for name, write in _PROGRAM_FILES.items():
+            self._files.begin(name, program, partial(write, program), may_be_held=True)
 
     def finish(self, package: Package) -> str:
         """Writes all that is missing; the package's digest. Raises what has gone wrong on the thread."""
         faults = package_faults(package.program, package.weights, package.memory, package.inputs, package.outputs)
         assert not faults, f"the compiler made a bad package: {faults[0]}"
-        with self._archive.create(PROGRAM_JSON) as file:
-            write_program_json(package.program, file)
-        with self._archive.create(PROGRAM) as file:
-            write_program(package.program, file)
-        if self._begun is None:
-            self._write_memory(_complete(package), package.memory, (*package.inputs, *package.outputs))
-        else:
-            weights, writing = self._begun
-            assert weights is package.weights, "the weights of another package are being written"
-            writing.result()
+        for name, write in _PROGRAM_FILES.items():
+            self._files.finish(name, package.program, partial(write, package.program))
+        memory = _memory(_complete(package), package.memory, (*package.inputs, *package.outputs))
+        self._files.finish(WEIGHTS, package.weights, memory)
         for name, content in sorted(package.reports.items()):
             with self._archive.create(REPORTS + name) as file:
                 file.write(content)
@@ -108,13 +107,18 @@ class PackageWriter:
 
     def give_up(self) -> None:
         """Writes nothing any more: at the end, no thread does."""
-        self._is_given_up.set()
-        if self._begun is not None:
-            self._begun[1].wait()
+        self._files.give_up()
 
-    def _write_memory(self, weights: WeightTable, memory: GlobalMemory, layouts: Sequence[TensorLayout]) -> None:
-        with self._archive.create(WEIGHTS) as file:
-            write_memory(file, weights, memory.constants, [layout.index for layout in layouts], self._is_given_up)
+
+_PROGRAM_FILES: dict[str, Callable[[Program, ByteSink], None]] = {
+    PROGRAM_JSON: write_program_json,
+    PROGRAM: write_program,
+}
+
+
+def _memory(weights: WeightTable, memory: GlobalMemory, layouts: Sequence[TensorLayout]) -> Callable[[FileSink], None]:
+    """What writes them."""
+    return lambda file: write_memory(file, weights, memory.constants, [layout.index for layout in layouts])
 
 
 @contextmanager
@@ -131,18 +135,22 @@ def package_writer(path: Path) -> Generator[PackageWriter]:
 
 
 def read_package(path: Path, with_reports: bool = False) -> Package:
-    """Reads a package and checks what it reads. Reports are read only when asked for, ``program.json.gz`` never."""
+    """Reads a package and checks that all its files are those of its manifest.
+
+    The program is that of ``program.bin``; ``program.json.gz`` is not parsed. Reports are read only when asked for.
+    """
     with read_archive(path) as archive:
         manifest = _read_manifest(archive)
-        program = read_program(_read_verified(archive, PROGRAM, manifest), f"{path}/{PROGRAM}")
-        if manifest.target != program.target:
-            raise archive.error(MANIFEST, f"does not have the target that {PROGRAM} has")
+        unread = [name for name in manifest.files if name not in (PROGRAM, WEIGHTS)]
+        checking = Background(lambda: _check(archive, unread, manifest))
+        program = _read_program(archive, manifest)
         memory = MemoryReader(_read_verified(archive, WEIGHTS, manifest), f"{path}/{WEIGHTS}")
         reports = {
             name.removeprefix(REPORTS): _read_verified(archive, name, manifest)
             for name in sorted(manifest.files)
             if with_reports and name.startswith(REPORTS)
         }
+        checking.result()
         weights = memory.weights([len(core) for core in program.groups])
         constants = memory.constants()
         layouts = [
@@ -165,6 +173,16 @@ def read_package(path: Path, with_reports: bool = False) -> Package:
     if faults:
         raise TileError(str(path), f"is corrupt: {faults[0]}", "compile the model again")
     return package
+
+
+def read_package_program(path: Path) -> tuple[Program, Manifest]:
+    """The program of a package, which is the same in both of its forms, and the manifest; nothing of the weights."""
+    with read_archive(path) as archive:
+        manifest = _read_manifest(archive)
+        checking = Background(lambda: _check(archive, [PROGRAM_JSON], manifest))
+        program = _read_program(archive, manifest)
+        checking.result()
+    return program, manifest
 
 
 def package_digest(path: Path) -> str:
@@ -201,9 +219,16 @@ def require_replaceable(path: Path) -> None:
 
     To be asked before a program is compiled, too: that is the time to say so.
     """
-    require_folder(path.parent if path.suffix == ZIP_SUFFIX or path.exists() else path)
-    if not path.exists():
+    try:
+        stands = path.exists()
+    except OSError as error:
+        raise TileError(str(path), f"cannot be written: {system_reason(error)}", "name another place") from None
+    require_folder(path.parent if path.suffix == ZIP_SUFFIX or stands else path)
+    if not stands:
         return
+    if Path.cwd().is_relative_to(path.resolve()):
+        what = "is the current directory, or one that holds it, so that it is not replaced"
+        raise TileError(str(path), what, "name a directory inside of it")
     if path.suffix == ZIP_SUFFIX:
         fits = not path.is_dir()
     else:
@@ -250,14 +275,32 @@ def _read_manifest(archive: ArchiveReader) -> Manifest:
     return parse_manifest(archive.read(MANIFEST), f"{archive.path}/{MANIFEST}")
 
 
+def _read_program(archive: ArchiveReader, manifest: Manifest) -> Program:
+    program = read_program(_read_verified(archive, PROGRAM, manifest), f"{archive.path}/{PROGRAM}")
+    if manifest.target != program.target:
+        raise archive.error(MANIFEST, f"does not have the target that {PROGRAM} has")
+    return program
+
+
+def _check(archive: ArchiveReader, names: Iterable[str], manifest: Manifest) -> None:
+    """A TileError if one of the files is not that of the manifest."""
+    for name in names:
+        _require_same(archive, name, manifest, archive.facts(name))
+
+
 def _read_verified(archive: ArchiveReader, name: str, manifest: Manifest) -> bytes:
     """A file's content, checked against the manifest."""
+    data = archive.read(name)
+    _require_same(archive, name, manifest, FileFacts(len(data), hashlib.sha256(data).hexdigest()))
+    return data
+
+
+def _require_same(archive: ArchiveReader, name: str, manifest: Manifest, found: FileFacts) -> None:
+    """A TileError unless a file is the one of the manifest."""
     facts = manifest.files.get(name)
     if facts is None:
         raise archive.error(MANIFEST, f"does not list {name}")
-    data = archive.read(name)
-    if len(data) != facts.size_bytes:
-        raise archive.error(name, f"has {len(data)} bytes, the manifest says {facts.size_bytes}")
-    if hashlib.sha256(data).hexdigest() != facts.sha256:
+    if found.size_bytes != facts.size_bytes:
+        raise archive.error(name, f"has {found.size_bytes} bytes, the manifest says {facts.size_bytes}")
+    if found.sha256 != facts.sha256:
         raise archive.error(name, "does not have the content that the manifest says")
-    return data

@@ -21,7 +21,6 @@ from ..support.diagnostics import TileError
 from .byte_sink import ByteSink
 from .columns import COLUMN_TYPES, Columns, Program, Target
 from .field_check import field_faults
-from .written_ahead import pieces_of
 
 _MAGIC = b"TILEBIN2"
 _LENGTH = struct.Struct("<I")
@@ -33,12 +32,6 @@ _MOST_CORES = 1 << 12
 
 def write_program(program: Program, file: ByteSink) -> None:
     """Writes the program to an open binary file."""
-    for piece in pieces_of(program, program_pieces):
-        file.write(piece)
-
-
-def program_pieces(program: Program) -> Iterator[bytes]:
-    """The file in pieces, array by array."""
     header = {
         "target": asdict(program.target),
         "groups": program.groups,
@@ -47,9 +40,10 @@ def program_pieces(program: Program) -> Iterator[bytes]:
         "nodes": program.node is not None,
     }
     text = json.dumps(header, separators=(",", ":")).encode()
-    yield _MAGIC + _LENGTH.pack(len(text)) + text
+    file.write(_MAGIC + _LENGTH.pack(len(text)) + text)
     for array in _arrays(program):
-        yield from _deflated(np.ascontiguousarray(array, array.dtype.newbyteorder("<")))
+        for piece in _deflated(np.ascontiguousarray(array, array.dtype.newbyteorder("<"))):
+            file.write(piece)
 
 
 def _arrays(program: Program) -> list[npt.NDArray[Any]]:
@@ -60,7 +54,8 @@ def _arrays(program: Program) -> list[npt.NDArray[Any]]:
 def _deflated(array: npt.NDArray[Any]) -> Iterator[bytes]:
     compressor = zlib.compressobj(_LEVEL)
     for start in range(0, len(array), _CHUNK_ITEMS):
-        yield compressor.compress(array[start : start + _CHUNK_ITEMS].tobytes())
+        if piece := compressor.compress(array[start : start + _CHUNK_ITEMS].tobytes()):
+            yield piece
     yield compressor.flush()
 
 

@@ -46,6 +46,7 @@ from .onnx_base import (
     UnaryOp,
     Window,
 )
+from .onnx_constants import CONSTANT_OPS, ConstantOfShapeOp, ConstantOp, ShapeOp, SizeOp, constant_of
 from .onnx_elementwise import (
     ELEMENTWISE_OPS,
     AbsOp,
@@ -89,28 +90,19 @@ from .onnx_network import (
     PoolOp,
     SoftmaxOp,
 )
+from .onnx_parts import PART_OPS, ConcatOp, GatherOp, PadOp, SliceOp, SplitOp
 from .onnx_shape import (
     SHAPE_OPS,
-    ConcatOp,
-    ConstantOfShapeOp,
-    ConstantOp,
     ExpandOp,
     FlattenOp,
-    GatherOp,
-    PadOp,
     ReshapeOp,
-    ShapeOp,
-    SizeOp,
-    SliceOp,
-    SplitOp,
     SqueezeOp,
     TileOp,
     TransposeOp,
     UnsqueezeOp,
-    constant_of,
 )
 
-Onnx = Dialect("onnx", [*ARITHMETIC_OPS, *ELEMENTWISE_OPS, *NETWORK_OPS, *SHAPE_OPS], [])
+Onnx = Dialect("onnx", [*ARITHMETIC_OPS, *CONSTANT_OPS, *ELEMENTWISE_OPS, *NETWORK_OPS, *PART_OPS, *SHAPE_OPS], [])
 
 __all__ = [
     "AbsOp",

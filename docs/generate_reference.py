@@ -20,7 +20,12 @@ from tilec.dialects.registry import DIALECTS, all_dialects
 from tilec.lowering.onnx_model import OLDEST_OPSET
 from tilec.lowering.onnx_operators import RULES
 from tilec.lowering.onnx_to_spat import layers
-from tilec.passes import onnx_simplify_arithmetic, onnx_simplify_shapes, onnx_simplify_windows
+from tilec.passes import (
+    onnx_simplify_arithmetic,
+    onnx_simplify_shapes,
+    onnx_simplify_slices,
+    onnx_simplify_windows,
+)
 from tilec.passes.registry import NAMED_PIPELINES, all_passes
 from tilec.tools.pass_reference import PassReference, pass_reference
 from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
@@ -182,6 +187,7 @@ def _rewrites() -> dict[type[OnnxOp], list[str]]:
     for pattern in (
         *onnx_simplify_arithmetic.ARITHMETIC_PATTERNS,
         *onnx_simplify_windows.WINDOW_PATTERNS,
+        *onnx_simplify_slices.SLICE_PATTERNS,
         *reversed(onnx_simplify_shapes.SHAPE_PATTERNS),
     ):
         if isinstance(pattern, onnx_simplify_shapes.FoldConstants):

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ..analysis.liveness import Buffers, CapacityError, MemoryPlan, plan_cores, plan_memory, validate_plan
+from ..analysis.buffers import Buffers, MemoryPlan
+from ..analysis.liveness import CapacityError, plan_cores, plan_memory
+from ..analysis.plan_validation import validate_plan
 from ..dialects import pim
 from ..dialects.location import node_name
 from ..dialects.tile import ArrayAttr

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from ..analysis.liveness import Buffers, overlap_sweep
+from ..analysis.buffers import Buffers
+from ..analysis.plan_validation import overlap_sweep
 from ..dialects import pim
 from ..dialects.location import place_of
 from ..dialects.spat import WindowAttr

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ..dialects.location import fuse_locations
-from ..dialects.onnx import ConstantOp, constant_of
+from ..dialects.onnx import ConstantOp, ConvOp, GemmOp, constant_of
 from ..dialects.onnx_base import shape_of
 from ..dialects.tile import Array
 
@@ -62,3 +62,19 @@ def per_channel(array: Array, value: SSAValue) -> Array | None:
 def along_channels(vector: Array, value: SSAValue) -> Array:
     """``vector``, shaped so that it broadcasts along axis 1 of ``value``: [C, 1, 1] for an image."""
     return vector.reshape(-1, *[1] * (len(shape_of(value)) - 2))
+
+
+def layer_parameters(layer: ConvOp | GemmOp) -> tuple[Array | None, Array | None]:
+    """Constant weights and bias of a layer in normal form, None for what is not so."""
+    if isinstance(layer, GemmOp) and not is_normal(layer):
+        return None, None
+    bias = layer.b if isinstance(layer, ConvOp) else layer.c
+    weights = layer.w if isinstance(layer, ConvOp) else layer.b
+    return float_constant(weights), None if bias is None else float_constant(bias)
+
+
+def is_normal(op: GemmOp) -> bool:
+    """Whether ``op`` is a plain product by constant weights, plus a constant bias vector or nothing."""
+    plain = op.alpha.value.data == op.beta.value.data == 1 and not op.trans_a.value.data and not op.trans_b.value.data
+    biased = op.c is None or (constant_of(op.c) is not None and shape_of(op.c) == shape_of(op.y)[1:])
+    return plain and biased and constant_of(op.b) is not None

@@ -19,6 +19,7 @@ from ..dialects.location import copy_location
 from ..dialects.onnx import ConstantOp, IdentityOp
 from .onnx_simplify_arithmetic import ARITHMETIC_PATTERNS
 from .onnx_simplify_shapes import SHAPE_PATTERNS
+from .onnx_simplify_slices import SLICE_PATTERNS
 from .onnx_simplify_windows import WINDOW_PATTERNS
 
 
@@ -33,6 +34,7 @@ class OnnxSimplifyPass(ModulePass):
       nothing else reads its result. Otherwise they are one Mul and one Add, with constants of shape [C, 1, 1] second.
     - Sum is a chain of Add; subtracting or dividing by a constant is an Add or a Mul.
     - Flatten, Squeeze, Unsqueeze are Reshape. No reshape follows another, none keeps its shape.
+    - A Conv or Gemm computes no channels that the one Slice or Split which reads it, or its activation, leaves out.
     - Of a network that only gives back its inputs, an Identity for each output is left.
     - A mean over the spatial dimensions is a GlobalAveragePool. A Clip has attributes only; max(0, x) is a Relu.
 
@@ -56,7 +58,9 @@ class OnnxSimplifyPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         # Unused ops go at once: they would count as readers of what they read.
-        patterns = GreedyRewritePatternApplier([*SHAPE_PATTERNS, *ARITHMETIC_PATTERNS, *WINDOW_PATTERNS])
+        patterns = GreedyRewritePatternApplier(
+            [*SHAPE_PATTERNS, *ARITHMETIC_PATTERNS, *WINDOW_PATTERNS, *SLICE_PATTERNS]
+        )
         # Weights may hold anything; infinities and NaNs are the network's own.
         with np.errstate(all="ignore"):
             PatternRewriteWalker(patterns, listener=_LETTING_GO).rewrite_module(op)

@@ -8,8 +8,16 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from ..dialects import onnx
 from ..dialects.onnx_base import shape_of, tensor_type
-from ..dialects.tile import Array, dtype_of
-from .onnx_rewrite import along_channels, constant_like, float_constant, per_channel, substitute
+from ..dialects.tile import dtype_of
+from .onnx_rewrite import (
+    along_channels,
+    constant_like,
+    float_constant,
+    is_normal,
+    layer_parameters,
+    per_channel,
+    substitute,
+)
 
 
 class ChainVariadic(RewritePattern):
@@ -97,7 +105,7 @@ class FoldIntoLayer(RewritePattern):
         if array is None or shape_of(op.c) != shape_of(op.a):
             return
         vector = per_channel(array, op.a)
-        weights, bias = _parameters(layer)
+        weights, bias = layer_parameters(layer)
         x, w, *b = layer.operands
         if vector is None or weights is None or (b and bias is None):
             return
@@ -115,15 +123,6 @@ class FoldIntoLayer(RewritePattern):
             b = [new[-1].results[0]]
         new.append(type(layer).of([x, w, *b], layer.properties))
         substitute(rewriter, op, new, layer)
-
-
-def _parameters(layer: onnx.ConvOp | onnx.GemmOp) -> tuple[Array | None, Array | None]:
-    """Constant weights and bias of a layer in normal form, None for what is not so."""
-    if isinstance(layer, onnx.GemmOp) and not is_normal(layer):
-        return None, None
-    bias = layer.b if isinstance(layer, onnx.ConvOp) else layer.c
-    weights = layer.w if isinstance(layer, onnx.ConvOp) else layer.b
-    return float_constant(weights), None if bias is None else float_constant(bias)
 
 
 class MergeArithmetic(RewritePattern):
@@ -193,13 +192,6 @@ class NormalizeGemm(RewritePattern):
                 c = add(onnx.MulOp.of([c, add(_scalar(beta, product))]))
             add(onnx.AddOp.of([product, c]))
         substitute(rewriter, op, new)
-
-
-def is_normal(op: onnx.GemmOp) -> bool:
-    """Whether ``op`` is a plain product by constant weights, plus a constant bias vector or nothing."""
-    plain = op.alpha.value.data == op.beta.value.data == 1 and not op.trans_a.value.data and not op.trans_b.value.data
-    biased = op.c is None or (onnx.constant_of(op.c) is not None and shape_of(op.c) == shape_of(op.y)[1:])
-    return plain and biased and onnx.constant_of(op.b) is not None
 
 
 def _scalar(number: float, value: SSAValue) -> onnx.ConstantOp:

@@ -6,6 +6,7 @@ never replaced: the finished result is written to it.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ import signal
 import stat
 import tempfile
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ _MOST_LINKS = 40
 def require_file(path: Path) -> None:
     """Raises now, before there is anything to write, the TileError that `atomic_file` would raise then."""
     target = _resolved(path)
-    if target.is_dir():
+    if _is_directory(path, target):
         raise TileError(str(path), "is a directory", "name a file")
     if _is_special(target):
         return
@@ -39,14 +40,34 @@ def require_file(path: Path) -> None:
     os.unlink(name)
 
 
+def require_apart(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path]) -> None:
+    """A TileError if a result would replace what a tool reads, or another result.
+
+    Outputs are named by their options, inputs by what they are; what is no file or directory is no input. Of an input
+    that is a directory, no file is replaced.
+    """
+    taken = {where: path for where, path in outputs.items() if path is not None}
+    for number, (option, path) in enumerate(taken.items()):
+        target = _resolved(path)
+        if _is_special(target):
+            continue
+        for what, source in inputs.items():
+            given = Path(os.path.realpath(source))
+            if (target == given and os.path.isfile(given)) or (given in target.parents and os.path.isfile(target)):
+                raise TileError(f"{option} {path}", f"would replace {what}", "name another file")
+        for other in list(taken)[:number]:
+            if _resolved(taken[other]) == target:
+                raise TileError(f"{option} {path}", f"is also what {other} writes", "name another file")
+
+
 def require_folder(path: Path) -> None:
     """A TileError if no directory can be made at ``path``, or nothing in the one that stands there."""
     above = Path(os.path.realpath(path))
-    while not above.exists() and above != above.parent:
-        above = above.parent
-    if not above.is_dir():
-        raise TileError(str(path), f"cannot be made: '{above}' is no directory", "give another name")
     try:
+        while not above.exists() and above != above.parent:
+            above = above.parent
+        if not above.is_dir():
+            raise TileError(str(path), f"cannot be made: '{above}' is no directory", "give another name")
         os.rmdir(tempfile.mkdtemp(prefix=f".{path.name}.", dir=above))
     except OSError as error:
         raise _unwritable(path, error) from None
@@ -59,7 +80,7 @@ def atomic_file(path: Path) -> Generator[Path]:
     A TileError about ``path`` if nothing can be written there.
     """
     target = _resolved(path)
-    if target.is_dir():
+    if _is_directory(path, target):
         raise TileError(str(path), "is a directory", "name a file")
     special = _is_special(target)
     temporary: Path | None = None
@@ -154,6 +175,14 @@ def _resolved(path: Path) -> Path:
     return path
 
 
+def _is_directory(path: Path, target: Path) -> bool:
+    """Whether a directory stands at ``target``; a TileError about ``path`` if the system cannot say."""
+    try:
+        return target.is_dir()
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
 def _is_special(target: Path) -> bool:
     """Whether something is there that must be written to, and not be replaced."""
     try:
@@ -171,6 +200,8 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> TileError:
+    if error.errno == errno.ENAMETOOLONG:
+        return TileError(str(path), "cannot be written: file name too long", "shorten it")
     if not path.parent.exists():
         return TileError(str(path), f"cannot be written: there is no directory '{path.parent}'", "make it first")
     return TileError(str(path), f"cannot be written: {(error.strerror or str(error)).lower()}", "name another place")

@@ -37,7 +37,7 @@ from ..passes.timing import PassTimer, TimedInstrumentation, Timer
 from ..passes.verifier import verify_input
 from ..support.background import Background
 from ..support.diagnostics import TileError
-from ..support.files import atomic_file, require_file, require_folder
+from ..support.files import atomic_file, require_apart, require_file, require_folder
 from .build_report import build_report
 from .compile_arguments import CompileOptions
 from .compile_report import CompileReport, print_report
@@ -111,9 +111,12 @@ class CompileDriver:
         """A TileError if a result cannot be written where it is to go, before anything is computed for it."""
         options = self.options
         require_replaceable(options.output)
-        for path in (options.build_report, options.guard_report):
+        reports = {"--build-report": options.build_report, "--guard-report": options.guard_report}
+        for path in reports.values():
             if path is not None:
                 require_file(path)
+        read = {"the model": Path(options.model), "the machine file": Path(options.machine)}
+        require_apart(reports, read | {f"the resources {path}": path for path in options.resources})
         if options.print_ir_tree_dir is not None:
             require_folder(options.print_ir_tree_dir)
 

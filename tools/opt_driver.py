@@ -20,7 +20,7 @@ from ..passes.statistics import PassStatistics
 from ..passes.timing import Timer
 from ..passes.verifier import verify_input
 from ..support.diagnostics import TileError
-from ..support.files import atomic_file, require_file, require_folder
+from ..support.files import atomic_file, require_apart, require_file, require_folder
 from ..support.source import suggestion
 from .expected_diagnostics import ExpectedDiagnostics
 from .guard_report import guard_report, make_guard
@@ -80,14 +80,29 @@ class OptDriver:
                 if name not in self.available:
                     near = suggestion(name, self.available) or "--list-passes names them all"
                     raise TileError(f"--print-ir-{option}", f"unknown pass '{name}'", near)
-        output = None if str(self.options.output) == "-" else self.options.output
-        for path in (output, self.options.emit_resources, self.options.guard_report, self.options.crash_reproducer):
-            if path is not None:
-                require_file(path)
+        self._check_places()
         if self.options.print_ir_tree_dir is not None:
             require_folder(self.options.print_ir_tree_dir)
         if self.options.split_input_file and self.options.emit_resources is not None:
             raise TileError("--emit-resources", "one file cannot serve several modules", "drop --split-input-file")
+
+    def _check_places(self) -> None:
+        """A TileError if something cannot be written where it is to go. The result may take the place of its text."""
+        options = self.options
+        outputs = {
+            "-o": None if str(options.output) == "-" else options.output,
+            "--emit-resources": options.emit_resources,
+            "--guard-report": options.guard_report,
+            "--crash-reproducer": options.crash_reproducer,
+        }
+        for path in outputs.values():
+            if path is not None:
+                require_file(path)
+        read = {"the input": Path(options.input)}
+        read |= {f"the resources {path}": path for path in options.resources}
+        read |= {f"the plugin {path}": Path(path) for path in options.plugins}
+        in_place = outputs["-o"] == read["the input"] and options.input.endswith(".mlir")
+        require_apart({option: path for option, path in outputs.items() if option != "-o" or not in_place}, read)
 
     def _load_resources(self) -> None:
         if self.options.resources:

@@ -39,6 +39,24 @@ _ONNX_FIRST_BYTE = b"\x08"
 """The tag of `ir_version`, with which a serialized ONNX model starts; no text starts so."""
 
 
+_OTHER_FORMATS = {
+    ".py": "a Python program",
+    ".ipynb": "a notebook",
+    ".pt": "a PyTorch file",
+    ".pth": "a PyTorch file",
+    ".pt2": "a PyTorch file",
+    ".safetensors": "a file of weights",
+    ".h5": "an HDF5 file",
+    ".keras": "a Keras model",
+    ".pb": "a TensorFlow graph",
+    ".tflite": "a TensorFlow Lite model",
+    ".npy": "an array",
+    ".npz": "a file of arrays",
+    ".tilepkg": "a compiled package",
+}
+"""What a file is by its name that is often taken for a model."""
+
+
 @dataclass(frozen=True)
 class Chunk:
     """A part of the input that is a module of its own."""
@@ -58,7 +76,11 @@ class OnnxInput:
 
 def read_input(name: str, split: bool = False) -> list[Chunk] | OnnxInput:
     """Reads the file ``name``, or stdin if it is `-`. A TileError if it cannot be read or is not text."""
+    if not name:
+        raise TileError("input", "its name is empty", "give a .mlir or .onnx file, or '-' for stdin")
     shown = "<stdin>" if name == "-" else name
+    if (kind := _OTHER_FORMATS.get(Path(name).suffix.lower())) is not None:
+        raise TileError(shown, f"is {kind}, neither MLIR text nor an ONNX model", "give a .mlir or .onnx file")
     try:
         if name == "-":
             data = sys.stdin.buffer.read()

@@ -14,13 +14,14 @@ import numpy.typing as npt
 from ..codegen.package import Package, package_digest, read_package
 from ..simulators.functional import FunctionalSimulator
 from ..support.diagnostics import TileError
-from ..support.files import atomic_file, require_file
+from ..support.files import atomic_file, require_apart, require_file
 from .report_numerics import check_report
 from .run_arguments import RunOptions
 from .run_check import Reference, output_errors
 from .run_report import RunReport, print_report
 from .run_samples import grouped, layouts_of_one, ungrouped
 from .run_tensors import (
+    array_files,
     output_files,
     random_inputs,
     read_array,
@@ -50,10 +51,9 @@ class RunDriver:
         reference = None if options.model is None else Reference(package, options.model)
         if options.output is not None:
             require_fitting_path(options.output, len(package.outputs))
-        if options.output_dir is not None:
-            output_files([layout.name for layout in package.outputs], options.output_dir)
         if options.check_report is not None:
             require_file(options.check_report)
+        self._require_apart(package)
         if reference is not None:
             inputs = reference.typed(inputs)
         outputs = self._execute(package, inputs)
@@ -65,6 +65,18 @@ class RunDriver:
         self._write(outputs)
         print_report(report, options)
         return 0 if report.passed is not False else 1
+
+    def _require_apart(self, package: Package) -> None:
+        """A TileError if a result would replace what the run reads."""
+        options = self.options
+        outputs = {"-o": options.output, "--check-report": options.check_report}
+        if options.output_dir is not None:
+            files = output_files([layout.name for layout in package.outputs], options.output_dir)
+            outputs |= {f"--output-dir, for '{name}',": path for name, path in files.items()}
+        read = array_files(options.inputs, package.inputs, options.labels) | {"the package": options.package}
+        if options.model is not None:
+            read["the model"] = options.model
+        require_apart(outputs, read)
 
     def _inputs(self, package: Package) -> dict[str, Array]:
         options = self.options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -52,6 +53,14 @@ def random_inputs(seed: int, layouts: Sequence[TensorLayout], samples: int | Non
     return {
         layout.name: generator.standard_normal((*leading, *layout.shape)).astype(layout.dtype) for layout in layouts
     }
+
+
+def array_files(inputs: Sequence[str], layouts: Sequence[TensorLayout], labels: str | None) -> dict[str, Path]:
+    """The files that `--input` and `--labels` name, by what errors call them."""
+    names = [layout.name for layout in layouts]
+    arguments = [_split_name(argument, names)[1] for argument in inputs] + ([] if labels is None else [labels])
+    files = [_split_key(argument)[0] for argument in arguments]
+    return {f"'{path}', which is read": path for path in files}
 
 
 def read_array(argument: str, preferred_key: str = "") -> Array:
@@ -124,7 +133,7 @@ def require_fitting_path(path: Path, outputs: int) -> None:
     """A TileError if so many outputs cannot be written to the path."""
     if path.suffix != ".npz" and (path.suffix != ".npy" or outputs != 1):
         raise TileError(str(path), f"cannot hold {outputs} outputs", "name an .npz file, or an .npy file for one")
-    if path.is_dir():
+    if os.path.isdir(path):
         raise TileError(str(path), "is a directory", "name a file, or use --output-dir")
     require_file(path)
 

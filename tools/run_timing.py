@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 import time
-from pathlib import Path
 
 from ..analysis.machine import Machine
 from ..analysis.machine_file import preset_names
-from ..codegen.archive import ZIP_SUFFIX, read_archive
+from ..codegen.archive import ZIP_SUFFIX
 from ..codegen.columns import Program
 from ..codegen.json_reader import JsonProgram, read_program_json
-from ..codegen.manifest import Manifest, Origin, parse_manifest
-from ..codegen.package import MANIFEST, PROGRAM
-from ..codegen.program_file import read_program
+from ..codegen.manifest import Origin
+from ..codegen.package import read_package_program
 from ..simulators.timing import FIRST_COME, SIMULATOR, CoreTiming, TimingOptions, TimingResult, simulate
+from ..simulators.timing.energy_fields import parts_without_energy
 from ..support.diagnostics import TileError
 from .run_arguments import RunOptions
 
@@ -52,7 +50,7 @@ def run_timing(options: RunOptions) -> int:
     if options.json:
         print(json.dumps({"machine": machine.name, "samples": samples, **result.to_json()}, indent=1))
     elif not options.quiet:
-        print("\n".join(_report(result, samples)))
+        print("\n".join(_report(result, samples, parts_without_energy(machine))))
     return 0 if looped or result.finished else 1
 
 
@@ -63,21 +61,8 @@ def _load(options: RunOptions) -> tuple[Program | JsonProgram, Machine, int]:
         if options.machine is None:
             raise TileError("--timing", f"needs a machine for the stream {path}", "add --machine NAME or FILE")
         return read_program_json(path), Machine.load(options.machine, strict=False), 1
-    program, manifest = _read_package(path)
+    program, manifest = read_package_program(path)
     return program, _machine(manifest.machine, options), manifest.samples
-
-
-def _read_package(path: Path) -> tuple[Program, Manifest]:
-    """The program of a package and its manifest, without the weights."""
-    with read_archive(path) as archive:
-        if MANIFEST not in archive:
-            raise archive.error("", f"is no package: it has no {MANIFEST}", "name a package that tile-compile wrote")
-        manifest = parse_manifest(archive.read(MANIFEST), f"{path}/{MANIFEST}")
-        data = archive.read(PROGRAM)
-        facts = manifest.files.get(PROGRAM)
-        if facts is None or facts.sha256 != hashlib.sha256(data).hexdigest():
-            raise archive.error(PROGRAM, "does not have the content that the manifest says")
-        return read_program(data, f"{path}/{PROGRAM}"), manifest
 
 
 def _machine(origin: Origin, options: RunOptions) -> Machine:
@@ -94,8 +79,10 @@ def _machine(origin: Origin, options: RunOptions) -> Machine:
     return machine
 
 
-def _report(result: TimingResult, samples: int) -> list[str]:
+def _report(result: TimingResult, samples: int, unknown: list[str]) -> list[str]:
     lines = [*_summary(result, samples), "", *_core_table(result), "", *_unit_table(result), "", *_energy_table(result)]
+    if unknown:
+        lines.append(f"0 because the machine file gives no energy for it: {', '.join(unknown)}")
     return [line.rstrip() for line in lines]
 
 

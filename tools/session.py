@@ -7,6 +7,7 @@ SIGHUP and SIGTERM, 141 the reader of our output went away.
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import io
 import os
@@ -60,8 +61,9 @@ def run_tool(
     if reconfigure is not None:
         reconfigure(encoding="utf-8")
     verbose = "--verbose" in (arguments or sys.argv)
+    received: list[int] = []
     try:
-        with _ending_by_exception():
+        with _ending_by_exception(received):
             return _finished(body, sys.argv[1:] if arguments is None else arguments)
     except Ended as end:
         return EXIT_SIGNAL + end.number
@@ -72,6 +74,10 @@ def run_tool(
         _discard_stdout()
         return EXIT_BROKEN_PIPE
     except Exception as error:
+        if received:  # Amid an import of machine code, which makes an error of its own of any exception.
+            if received[0] == signal.SIGINT:
+                print_error("error: interrupted")
+            return EXIT_SIGNAL + received[0]
         code = report_failure(name, error, verbose)
         try:
             sys.stdout.flush()
@@ -130,25 +136,29 @@ def _discard_stdout() -> None:
 
 
 @contextmanager
-def _ending_by_exception() -> Generator[None]:
-    """Within it, signals that end a process raise `Ended`; a signal that is ignored (`nohup`) remains so."""
+def _ending_by_exception(received: list[int]) -> Generator[None]:
+    """Within it, signals that end a process raise `Ended`, or KeyboardInterrupt, and are noted in ``received``.
+
+    A signal that is ignored (`nohup`) remains so, and a handler of who calls the tool as well.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     numbers = [getattr(signal, name) for name in _ENDING_SIGNALS if hasattr(signal, name)]
-    before = {number: signal.getsignal(number) for number in numbers}
-    changed = [number for number, handler in before.items() if handler == signal.SIG_DFL]
+    before = {number: signal.getsignal(number) for number in [signal.SIGINT, *numbers]}
+    changed = [number for number, handler in before.items() if handler in (signal.SIG_DFL, signal.default_int_handler)]
+
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        received.append(number)
+        raise KeyboardInterrupt if number == signal.SIGINT else Ended(number)
+
     for number in changed:
-        signal.signal(number, _end)
+        signal.signal(number, end)
     try:
         yield
     finally:
         for number in changed:
             signal.signal(number, before[number])
-
-
-def _end(number: int, frame: FrameType | None) -> NoReturn:
-    raise Ended(number)
 
 
 def report_failure(name: str, error: Exception, verbose: bool = False) -> int:
@@ -161,7 +171,8 @@ def report_failure(name: str, error: Exception, verbose: bool = False) -> int:
             return EXIT_USER_ERROR
         case OSError():
             where = str(error.filename) if error.filename is not None else name
-            print_error(TileError(where, system_reason(error)))
+            remedy = "shorten it" if error.errno == errno.ENAMETOOLONG else "name another one" if error.filename else ""
+            print_error(TileError(where, system_reason(error), remedy))
             return EXIT_USER_ERROR
         case RecursionError():
             print_error(TileError(name, "the input is nested too deeply", "flatten it"))

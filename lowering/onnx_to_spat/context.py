@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp, UnrealizedConversionCastOp
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...analysis.machine import Machine, Precision
 from ...dialects.location import place_of
@@ -55,12 +55,15 @@ class LoweringContext:
 
     machine: Machine
     precision: Precision
-    mappings: Sequence[LayerMapping] | None = None
-    """One per layer with weights in program order; None in the first sweep, which only collects the demands."""
+    mappings: Sequence[LayerMapping | None] | None = None
+    """One per layer with weights in program order, None for one that nobody reads. None in the first sweep, which only
+    collects the demands."""
     features: dict[SSAValue, Feature] = field(default_factory=dict[SSAValue, Feature])
     constants: dict[SSAValue, NDArray[np.float32]] = field(default_factory=dict[SSAValue, NDArray[np.float32]])
     ops: list[Operation] = field(default_factory=list[Operation])
-    demands: list[LayerDemand] = field(default_factory=list[LayerDemand])
+    demands: list[tuple[LayerDemand, Operation]] = field(default_factory=list[tuple[LayerDemand, Operation]])
+    """Of the first sweep: with the op that stands for the layer."""
+    _layers: int = 0
     _emitted: dict[object, list[ComputeBatchOp]] = field(default_factory=dict[object, list[ComputeBatchOp]])
     """What may be emitted again, by lanes, inputs and windows."""
 
@@ -68,14 +71,18 @@ class LoweringContext:
         """The feature of an operand that has to be computed by the network."""
         return self.features[value]
 
-    def map_layer(self, demand: LayerDemand) -> LayerMapping:
-        """Records the demand of the next layer with weights; the mapping that it got."""
-        index = len(self.demands)
-        self.demands.append(demand)
-        if self.mappings is not None:
-            return self.mappings[index]
-        first = demand.products[0]
-        return LayerMapping(1, first.windows, minimum_row_parts(first))
+    def next_mapping(self) -> LayerMapping | None:
+        """That of the next layer with weights, unless it only has to be announced."""
+        self._layers += 1
+        return None if self.mappings is None else self.mappings[self._layers - 1]
+
+    def announce(self, demand: LayerDemand, feature: Feature, results: Sequence[Attribute]) -> Sequence[SSAValue]:
+        """Records what a layer demands that reads the feature; results of an op that stands for it."""
+        inputs = [segment.value for segment in feature.segments]
+        stand_in = UnrealizedConversionCastOp.create(operands=inputs, result_types=results)
+        self.ops.append(stand_in)
+        self.demands.append((demand, stand_in))
+        return stand_in.results
 
     def emit(self, builder: BatchBuilder, *values: SSAValue, apart: bool = False) -> Sequence[SSAValue]:
         """Finishes a batch; its results.
@@ -107,10 +114,15 @@ def minimum_row_parts(product: Product) -> int:
 
 
 def refuse(op: Operation, what: str, remedy: str = "") -> TileError:
-    """The error that a layer cannot be lowered. Where shapes are those of several samples, it says so."""
+    """The error that a layer cannot be lowered. Where shapes are not those of the model, it says so."""
+    note = shapes_note(op)
+    return TileError(f"{place_of(op)} ({op.name}{'; ' if note else ''}{note})", what, remedy)
+
+
+def shapes_note(op: Operation) -> str:
+    """What is to be said of the shapes of a network that takes several samples at once, where the model has one."""
     root = op
     while (parent := root.parent_op()) is not None:
         root = parent
     samples = samples_of(root) if isinstance(root, ModuleOp) else 1
-    kind = f"{op.name}, of {samples} samples" if samples > 1 else op.name
-    return TileError(f"{place_of(op)} ({kind})", what, remedy)
+    return f"shapes are of {samples} samples, the model's of 1" if samples > 1 else ""

@@ -19,7 +19,7 @@ from ...dialects.onnx_base import shape_of, tensor_type
 from ...dialects.spat import InputOp, OutputOp, tile_type
 from ...support.diagnostics import TileError, TileErrors
 from . import elementwise as ew
-from .context import LayerDemand, LayerMapping, LoweringContext, refuse
+from .context import LayerDemand, LayerMapping, LoweringContext, refuse, shapes_note
 from .feature import Feature, Segment, segment_of
 from .layers import LOWERINGS, SIMPLIFIED, SOMETIMES_SIMPLIFIED, WITHOUT_BATCHES
 
@@ -35,13 +35,13 @@ Allocate = Callable[[Sequence[LayerDemand]], Sequence[LayerMapping]]
 def convert_module(module: ModuleOp, machine: Machine, precision: Precision, allocate: Allocate) -> None:
     """Replaces the body of `@main` by compute batches.
 
-    A first sweep finds what each layer with weights demands; ``allocate`` deals replicas and parts; a second sweep
-    emits the program. Raises TileErrors that list every node that cannot be lowered.
+    A first sweep finds what each layer with weights demands; ``allocate`` deals replicas and parts to those that are
+    needed; a second sweep emits the program. Raises TileErrors that list every node that cannot be lowered.
     """
     main = main_function(module)
     _check_rows(main)
     first = _sweep(main, LoweringContext(machine, precision))
-    context = _sweep(main, LoweringContext(machine, precision, allocate(first.demands)))
+    context = _sweep(main, LoweringContext(machine, precision, _mappings(first, allocate)))
     body = Block([*_needed(context.ops), ReturnOp()])
     for op in main.body.detach_block(0).ops:
         op.properties = {}  # Its weights need not stay until the collector finds the cycles of the ops.
@@ -49,6 +49,13 @@ def convert_module(module: ModuleOp, machine: Machine, precision: Precision, all
     main.properties["function_type"] = FunctionType.from_lists([], [])
     main.properties.pop("arg_attrs", None)
     main.properties.pop("res_attrs", None)
+
+
+def _mappings(first: LoweringContext, allocate: Allocate) -> list[LayerMapping | None]:
+    """What each layer gets: of one that nobody reads, nothing."""
+    needed = set(_needed(first.ops))
+    mappings = iter(allocate([demand for demand, layer in first.demands if layer in needed]))
+    return [next(mappings) if layer in needed else None for _, layer in first.demands]
 
 
 def _needed(ops: Sequence[Operation]) -> list[Operation]:
@@ -108,7 +115,7 @@ def _sweep(main: FuncOp, context: LoweringContext) -> LoweringContext:
     if not main.body.block.args:
         raise TileError("function @main", "it has no inputs, so that its outputs are constants", "give it its inputs")
     for index, argument in enumerate(main.body.block.args):
-        context.features[argument] = _input(context, argument, io_name(main, "arg_attrs", index))
+        context.features[argument] = _input(context, main, index)
     for op in main.body.block.ops:
         if isinstance(op, ReturnOp):
             if errors:
@@ -157,10 +164,13 @@ def _remedy(context: LoweringContext, op: Operation) -> str:
     return "see docs/operators.md"
 
 
-def _input(context: LoweringContext, argument: SSAValue, name: str) -> Feature:
+def _input(context: LoweringContext, main: FuncOp, index: int) -> Feature:
+    argument, name = main.body.block.args[index], io_name(main, "arg_attrs", index)
     shape = shape_of(argument)
     if len(shape) not in (2, 4) or min(shape) < 1:
-        raise TileError(f"input '{name}'", f"its type is {argument.type}", "inputs of rank 2 and 4 are supported")
+        note = shapes_note(main)
+        what = f"its type is {argument.type}" + (f" ({note})" if note else "")
+        raise TileError(f"input '{name}'", what, "inputs of rank 2 and 4 are supported")
     images, channels, height, columns = (*shape, 1, 1)[:4]
     op = InputOp(name, shape, tile_type(images * height, columns, channels), _element(argument))
     context.ops.append(op)

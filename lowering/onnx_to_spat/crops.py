@@ -70,6 +70,8 @@ def _sliced(context: LoweringContext, op: Operation, feature: Feature, slices: S
         rows, columns = (_Positions(positions.start, positions.step, len(positions)) for positions in ranges[2:])
         axes, cut = range(1, 2), cut - {2, 3}
     if axes is None or not cut <= set(axes):
+        if feature.shape != feature.extents and feature.height * feature.columns > 1:
+            raise refuse(op, f"{what}, in which positions of an image are flattened", "slice before you flatten")
         raise refuse(op, what, "channels, and the rows and columns of images, can be sliced")
     extents = [feature.shape[axis] for axis in axes]
     channels = np.arange(feature.channels).reshape(extents)[tuple(slices[axis] for axis in axes)]

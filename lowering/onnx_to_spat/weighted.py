@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...analysis.slicing import Slice, split_evenly
 from ...analysis.window import RowWindow
@@ -37,20 +37,22 @@ def convolve(
     """Emits the batches of a convolution with dense ``weights`` ``[N, channels, rows, columns]``."""
     options = products(feature, kernel, weights.shape[0], context.machine, context.precision)
     name = node_name(op) or op.name
-    mapping = context.map_layer(LayerDemand(name, feature.images * kernel.output[0], tuple(options)))
-    product = mapping.product(options)
+    rows = feature.images * kernel.output[0]
+    mapping = context.next_mapping()
+    product = options[0] if mapping is None else mapping.product(options)
     columns = product.matrix_shape[1]
-
-    segments: list[Segment] = []
     width = product.group_arrays * product.array_columns
-    for first in range(0, columns, width):
-        last = min(first + width, columns)
-        if context.mappings is None:  # The first sweep only asks what layers demand: of results it needs the shapes.
-            rows = feature.images * kernel.output[0]
-            value: SSAValue = Block(arg_types=[tile_type(rows, kernel.output[1], last - first)]).args[0]
-        else:
-            value = _emit_columns(context, op, product, mapping, weights, bias, range(first, last))
-        segments.append(Segment(value, np.arange(first, first + shape_of(value)[2], dtype=np.int32)))
+    spans = [range(first, min(first + width, columns)) for first in range(0, columns, width)]
+    values: Sequence[SSAValue]
+    if mapping is None:
+        results = [tile_type(rows, kernel.output[1], len(span)) for span in spans]
+        values = context.announce(LayerDemand(name, rows, tuple(options)), feature, results)
+    else:
+        values = [_emit_columns(context, op, product, mapping, weights, bias, span) for span in spans]
+    segments = [
+        Segment(value, np.arange(span.start, span.start + shape_of(value)[2], dtype=np.int32))
+        for value, span in zip(values, spans, strict=True)
+    ]
     return Feature.of(segments, feature.images, *kernel.output)
 
 

@@ -33,6 +33,8 @@ def select(content: BodyContent) -> Selection:
     """The instructions for a body of this content."""
     selector = _selected(content, True)
     if shared_tile_stays(selector.steps):
+        # For the whole body, though some of its tiles might be shared: whether a tile stays is known only when all that
+        # reads it is selected, and which product is at fault only from all that took it. No network's layers come here.
         selector = _selected(content, False)
     return selector.finish()
 

@@ -18,6 +18,7 @@ from ...support.machine_code import can_compile
 from .compiled import CLOCK, WORTH_COMPILING
 from .costs import Costs, FlitTable, costs_of, flit_table, network_ends, picoseconds
 from .elements import Elements, Folding, elements_of
+from .energy_fields import FRONT_END_POWERS
 from .kernel.layout import (
     CHIP,
     CUT,
@@ -44,14 +45,6 @@ MOST_ENTRIES = 1 << 16
 PROGRESS_STEPS = 10
 """Of the simulator's progress bar; each is an entry in its heap of events."""
 _USUAL_ROUNDS = 10
-_EVALUATED = (
-    "inst_fetch_dynamic_power",
-    "inst_decode_dynamic_power",
-    "inst_decode_offset_dynamic_power",
-    "reg_file_read_dynamic_power",
-    "reg_file_write_dynamic_power",
-    "scalar_dynamic_power",
-)
 _ONE_SOURCE = op_mask(Op.SADDI, Op.SMULI)
 _TWO_SOURCES = op_mask(Op.SADD, Op.SSUB, Op.SMUL)
 _WITH_IMMEDIATE = op_mask(*SCALAR_OPS)
@@ -103,7 +96,7 @@ def run_program(program: Program | JsonProgram, machine: Machine, options: Timin
     quirks = options.quirks
     core = machine.architecture.chip_config.core_config
     costs = costs_of(stream, machine, quirks)
-    evaluates = any(getattr(core, name) for name in _EVALUATED)
+    evaluates = any(getattr(core, name) for name in FRONT_END_POWERS)
     serial = core.rob_size == 1
     progress = _progress_ps(machine, options)
     interprets = evaluates or (not serial and (options.looped or _overwrites_sources(stream)))

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from compilation import check_model, lower
 from odd_models import Build, Graph, build
@@ -143,6 +144,13 @@ def part_of_a_gate(g: Graph) -> str:
     return g.add("Slice", gated, *(g.constant(np.array([one])) for one in (0, 1, 1)))
 
 
+def narrow_pieces(g: Graph) -> tuple[str, str]:
+    """Of a layer of 24 channels, nobody reads eight in the middle."""
+    x = g.add("Relu", g.conv("x", 4, 24, 3))
+    first, _, last = g.add("Split", x, g.constant(np.array([8, 8, 8])), outputs=3, axis=1)
+    return g.conv(first, 8, 4, 1), g.add("Relu", last)
+
+
 def lower_rows(g: Graph) -> str:
     """Of a split in rows, the first piece is the highest, and nobody reads it."""
     return g.add("Split", "x", g.constant(np.array([5, 3, 3])), outputs=3, axis=2)[2]
@@ -163,6 +171,7 @@ NETWORKS: dict[str, tuple[Build, tuple[int, ...], str, str]] = {
     "doubled layer": (doubled_layer, (3, 3, 11, 11), "reference144", ""),
     "sliced away": (sliced_away, (1, 4, 6, 6), "tiny4", ""),
     "part of a gate": (part_of_a_gate, (1, 6, 1, 4), "tiny4", ""),
+    "narrow pieces": (narrow_pieces, (1, 4, 9, 9), "tiny4", ""),
     "lower rows": (lower_rows, (1, 5, 11, 1), "reference144", ""),
     "wide residual": (wide_residual, (1, 600, 3, 4), "reference144", ""),
     "wide residual, reversed": (wide_residual_reversed, (1, 600, 3, 4), "reference144", ""),
@@ -243,3 +252,39 @@ def test_channels_in_the_same_order_are_not_moved_to_be_combined(make: Build, ki
     lower(build(make, 1, 600, 3, 4), after_pass=products)
     assert found
     assert not [name for name in found if kind in name]
+
+
+def dead_branch(g: Graph, read: int = 8) -> str:
+    """Two layers beside a small one, of whose channels nobody reads any behind the activation."""
+    wide = g.conv(g.conv("x", 8, 64, 3), 64, 4096, 1)
+    both = g.add("Relu", g.add("Concat", g.conv("x", 8, read, 1), wide, axis=1))
+    return g.add("Split", both, g.constant(np.array([read, 4096])), outputs=2, axis=1)[0]
+
+
+def live_branch(g: Graph) -> str:
+    return g.add("Relu", g.conv("x", 8, 8, 1))
+
+
+def replicas(model: onnx.ModelProto) -> dict[str, int]:
+    """Of each layer, when arrays have been dealt."""
+    found: dict[str, int] = {}
+
+    def count(stage: str, module: ModuleOp) -> None:
+        if stage == "convert-onnx-to-spat":
+            found.update(
+                {
+                    node_name(op): op.replica_count
+                    for op in module.walk()
+                    if isinstance(op, ComputeBatchOp) and op.vmm_ops
+                }
+            )
+
+    lower(model, "tiny4", after_pass=count)
+    return found
+
+
+def test_arrays_are_dealt_to_what_is_read() -> None:
+    """The dead layers alone have more weights than the chip has room for."""
+    assert list(replicas(build(dead_branch, 1, 8, 6, 6)).values()) == list(
+        replicas(build(live_branch, 1, 8, 6, 6)).values()
+    )

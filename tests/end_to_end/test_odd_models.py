@@ -49,7 +49,7 @@ REFUSED: dict[str, tuple[Build, tuple[int, ...], str]] = {
     "slice of a flattened image": (
         lambda g: g.add("Split", g.add("Flatten", g.add("Relu", "x")), outputs=2, axis=1)[0],
         IMAGE,
-        r"node 'node_Split_2' .*slice of \[1, 144\] to \[1, 72\]; channels, and the rows",
+        r"node 'node_Split_2' .*slice of \[1, 144\] to \[1, 72\], .* flattened; slice before you flatten",
     ),
     "padding with ones": (
         lambda g: g.add("Pad", "x", g.constant(np.array([0, 0, 1, 0] * 2)), g.constant(np.float32(1))),
@@ -121,11 +121,16 @@ def test_refused(name: str) -> None:
 
 def test_refused_with_several_samples() -> None:
     """The shapes are those of all samples, which the message says."""
-    message = (
-        r"node 'node_Slice_1' \(onnx.Slice, of 3 samples\): a slice of \[3, 16, 6, 6\] to \[3, 16, 6, 6\] in reverse"
-    )
+    note = r"shapes are of 3 samples, the model's of 1"
+    message = rf"'node_Slice_1' \(onnx.Slice; {note}\): a slice of \[3, 16, 6, 6\] to \[3, 16, 6, 6\] in reverse"
     with pytest.raises(TileError, match=message):
         compile_model(build(sliced([2], [5], [-99], [-1]), *IMAGE), options=" samples=3")
+
+
+def test_a_refused_input_of_several_samples() -> None:
+    message = r"input 'x': its type is tensor<3x3x4xf32> \(shapes are of 3 samples, the model's of 1\); inputs of rank"
+    with pytest.raises(TileError, match=message):
+        compile_model(build(lambda g: g.add("Relu", "x"), 1, 3, 4), options=" samples=3")
 
 
 @pytest.mark.parametrize("weight_bits", [4, 8, 16])

@@ -10,7 +10,7 @@ from ir_edits import array_of, batches_of, change_array, insert_before, issues, 
 from mutant_registry import Stage
 from mutation_run import Caught
 from numpy.typing import NDArray
-from tilec.analysis.liveness import Buffers
+from tilec.analysis.buffers import Buffers
 from tilec.dialects import pim
 from tilec.dialects.pim import AllocOp
 from tilec.dialects.tile import ArrayAttr

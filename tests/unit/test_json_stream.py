@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,7 @@ from programs import TARGET, programs
 from tilec.codegen import json_stream, row_text
 from tilec.codegen.columns import Columns, Program
 from tilec.codegen.isa import ISA, Op
-from tilec.codegen.json_stream import compressed_json, write_program_json
-from tilec.codegen.written_ahead import make_ahead, pieces_of
+from tilec.codegen.json_stream import write_program_json
 
 
 def written(program: Program) -> bytes:
@@ -62,27 +60,6 @@ def test_the_text_is_what_the_columns_say() -> None:
         assert json.loads(gzip.decompress(written(program))) == one_by_one(program)
 
     check()
-
-
-@pytest.mark.usefixtures("either_way")
-def test_what_is_made_ahead_is_the_same() -> None:
-    program = Program.from_cores(TARGET, [Columns.of(Op.SLDI, rd=1, a=np.arange(-9, 9))], [[]])
-    expected = written(program)
-    make_ahead(program, compressed_json)
-    assert written(program) == expected
-    assert written(program) == expected, "it is made again"
-
-
-def test_what_goes_wrong_ahead_is_raised_where_it_is_used() -> None:
-    program = Program.from_cores(TARGET, [Columns.of(Op.SLDI, rd=1, a=1)], [[]])
-
-    def broken(program: Program) -> Iterator[bytes]:
-        yield b"begun"
-        raise MemoryError("no room")
-
-    make_ahead(program, broken)
-    with pytest.raises(MemoryError, match="no room"):
-        list(pieces_of(program, broken))
 
 
 @pytest.mark.usefixtures("either_way")

@@ -9,19 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilec.analysis import liveness
-from tilec.analysis.liveness import (
-    Buffers,
-    CapacityError,
-    MemoryPlan,
-    holders_at,
-    live_bytes,
-    overlap_pairwise,
-    overlap_sweep,
-    plan_cores,
-    plan_memory,
-    validate_plan,
-)
+from tilec.analysis import gap_placement
+from tilec.analysis.buffers import Buffers, MemoryPlan, holders_at, live_bytes
+from tilec.analysis.liveness import CapacityError, plan_cores, plan_memory
+from tilec.analysis.plan_validation import overlap_pairwise, overlap_sweep, validate_plan
 
 PLENTY = 1 << 40
 
@@ -215,7 +206,7 @@ def test_few_buffers_are_placed_as_many_are(alignment: int, monkeypatch: pytest.
         buffers = Buffers.build(sizes.tolist(), first.tolist(), last.tolist(), alignment)
         plans: list[MemoryPlan] = []
         for few in (0, count):
-            monkeypatch.setattr(liveness, "_FEW", few)
+            monkeypatch.setattr(gap_placement, "_FEW", few)
             plans.append(plan_memory(buffers, 1 << 40))
         assert np.array_equal(plans[0].address, plans[1].address)
         assert plans[0].peak == plans[1].peak

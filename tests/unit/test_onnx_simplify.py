@@ -16,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_reference import assert_same, check_model, op_counts, simplify
 from tilec.dialects import onnx as ops
 from tilec.dialects.location import node_name
+from tilec.dialects.onnx_base import shape_of
 from tilec.lowering.onnx_importer import import_onnx
 from tilec.simulators.onnx_interpreter import interpret
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
@@ -246,3 +247,67 @@ def test_large_constants_are_not_folded_blindly(size: int) -> None:
     module = ModuleOp([full, TestOp([full.output])])
     simplify(module)
     assert any(isinstance(op, ops.ConstantOfShapeOp) for op in module.walk()) == (size == 2**31)
+
+
+def slice_of(graph: Graph, start: int, end: int, step: int = 1, axis: int = 1) -> None:
+    graph.add("Slice", graph.value, *(graph.constant(np.array([one])) for one in (start, end, axis, step)))
+
+
+def layer_shapes(module: ModuleOp) -> list[tuple[int, ...]]:
+    return [shape_of(op.results[0]) for op in module.walk() if isinstance(op, ops.ConvOp | ops.GemmOp)]
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("span", "kept"), [((2, 7, 1), 5), ((1, 99, 3), 3), ((-1, 8, 1), 1)])
+def test_channels_that_nobody_reads_are_not_computed(bias: bool, span: tuple[int, int, int], kept: int) -> None:
+    graph = Graph((1, 3, 5, 5), np.random.default_rng(0))
+    graph.add("Conv", "x", graph.normal(8, 3, 3, 3), *([graph.normal(8)] if bias else []))
+    graph.add("BatchNormalization", graph.value, *(graph.normal(8) for _ in range(3)), graph.positive(8))
+    graph.add("LeakyRelu", graph.value, alpha=0.3)
+    slice_of(graph, *span)
+    module = check_model(graph.model((1, 3, 5, 5)))
+    assert op_counts(module) == {"Conv": 1, "LeakyRelu": 1}
+    assert layer_shapes(module) == [(1, kept, 3, 3)]
+
+
+@pytest.mark.parametrize(("read", "counts"), [((1,), {"Gemm": 1}), ((0, 2), {"Gemm": 1, "Split": 1, "Mul": 1})])
+def test_pieces_that_nobody_reads_are_not_computed(read: tuple[int, ...], counts: dict[str, int]) -> None:
+    graph = Graph((2, 4), np.random.default_rng(0))
+    graph.add("Gemm", "x", graph.normal(4, 10), graph.normal(10))
+    pieces = ["p0", "p1", "p2"]
+    split = ["v0", graph.constant(np.array([3, 4, 3]))]
+    graph.nodes.append(helper.make_node("Split", split, pieces, name="split", axis=1))
+    graph.value = pieces[read[0]]
+    if len(read) > 1:
+        graph.add("Mul", *(pieces[index] for index in read))
+    module = check_model(graph.model((2, 4)))
+    assert op_counts(module) == counts
+    assert layer_shapes(module) == [(2, 4 if read == (1,) else 6)]
+
+
+def test_a_slice_of_a_concatenation_takes_what_it_reads() -> None:
+    graph = Graph((1, 3, 5, 5), np.random.default_rng(0))
+    graph.add("Conv", "x", graph.normal(8, 3, 1, 1))
+    graph.add("Concat", "x", graph.value, "x", axis=1)
+    slice_of(graph, 4, 9, 2)
+    module = check_model(graph.model((1, 3, 5, 5)))
+    assert op_counts(module) == {"Conv": 1}
+    assert layer_shapes(module) == [(1, 3, 5, 5)]
+
+
+@pytest.mark.parametrize("why", ["another reader", "other axes", "two operands", "grouped", "constant scale"])
+def test_layers_stay_as_they_are_where_more_is_read(why: str) -> None:
+    graph = Graph((1, 4, 5, 5), np.random.default_rng(0))
+    graph.add("Conv", "x", graph.normal(8, 2 if why == "grouped" else 4, 1, 1), group=2 if why == "grouped" else 1)
+    layer = graph.value
+    if why == "two operands":
+        graph.add("Concat", "x", layer, axis=1)
+    if why == "constant scale":
+        graph.add("Mul", layer, graph.normal(5))
+    slice_of(graph, 2, 6, axis=2 if why == "other axes" else 1)
+    if why == "another reader":
+        sliced = graph.value
+        graph.add("Concat", sliced, layer, axis=1)
+    module = check_model(graph.model((1, 4, 5, 5)))
+    assert op_counts(module)["Slice"] == 1
+    assert layer_shapes(module) == [(1, 8, 5, 5)]

@@ -25,6 +25,7 @@ from tilec.codegen.columns import Program
 from tilec.codegen.memory_file import write_memory
 from tilec.codegen.memory_image import Constant, GlobalMemory, TensorLayout, WeightTable
 from tilec.codegen.package import (
+    _PROGRAM_FILES,  # pyright: ignore[reportPrivateUsage]
     MANIFEST,
     PROGRAM,
     PROGRAM_JSON,
@@ -209,38 +210,64 @@ def test_a_failure_leaves_nothing(
 
 
 def begun(writer: PackageWriter, made: Package) -> None:
-    writer.begin(made.weights, made.memory, (*made.inputs, *made.outputs))
+    writer.begin_memory(made.weights, made.memory, (*made.inputs, *made.outputs))
+    writer.begin_program(made.program)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    if path.is_dir():
+        return {file.name: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    return {path.name: path.read_bytes()}
 
 
 @pytest.mark.parametrize("name", ["p", "p.tilepkg"])
-def test_weights_may_be_written_before_and_after_the_rest(
+def test_files_may_be_written_before_and_after_their_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    (tmp_path / "late").mkdir()
-    digest = write_package(example(), tmp_path / "p0")
+    for folder in ("plain", "late"):
+        (tmp_path / folder).mkdir()
+    digest = write_package(example(), tmp_path / "plain" / name)
+    expected = contents(tmp_path / "plain" / name)
     made = example()
     with package_writer(tmp_path / name) as writer:
         begun(writer, made)
-        if name == "p":
-            writing = writer._begun  # pyright: ignore[reportPrivateUsage]
-            assert writing is not None
-            writing[1].wait()
-            assert not (tmp_path / name).exists()
+        for file in writer._files._begun.values():  # pyright: ignore[reportPrivateUsage]
+            file.writing.wait()
+        assert not (tmp_path / name).exists()
         assert writer.finish(made) == digest
-    assert read_package(tmp_path / name).weights.matrices[0].tolist() == made.weights.matrices[0].tolist()
+    assert contents(tmp_path / name) == expected
 
     may_begin = Event()
 
-    def later(*arguments: Any) -> None:
-        assert may_begin.wait(60)
-        write_memory(*arguments)
+    def late(write: Callable[..., None]) -> Callable[..., None]:
+        def later(*arguments: Any) -> None:
+            assert may_begin.wait(60)
+            write(*arguments)
 
-    monkeypatch.setattr("tilec.codegen.package.write_memory", later)
+        return later
+
+    monkeypatch.setattr("tilec.codegen.package.write_memory", late(write_memory))
+    for file, write in tuple(_PROGRAM_FILES.items()):
+        monkeypatch.setitem(_PROGRAM_FILES, file, late(write))
     Timer(0.3, may_begin.set).start()
     with package_writer(tmp_path / "late" / name) as writer:
         begun(writer, made)
         assert writer.finish(made) == digest
-    assert package_digest(tmp_path / "late" / name) == digest
+    assert contents(tmp_path / "late" / name) == expected
+
+
+def test_a_zip_takes_programs_beforehand_but_no_weights(tmp_path: Path) -> None:
+    """Weights may be most of what is in memory, so that they are not held a second time."""
+    with package_writer(tmp_path / "p.tilepkg") as writer:
+        begun(writer, example())
+        assert set(writer._files._begun) == {PROGRAM_JSON, PROGRAM}  # pyright: ignore[reportPrivateUsage]
+
+
+def test_what_has_begun_for_one_package_is_not_taken_for_another(tmp_path: Path) -> None:
+    with package_writer(tmp_path / "p") as writer:
+        begun(writer, example())
+        with pytest.raises(AssertionError, match=r"another package's program.json.gz has begun"):
+            writer.finish(example())
 
 
 def test_nothing_writes_any_more_when_a_package_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,11 +298,17 @@ def test_nothing_writes_any_more_when_a_package_is_given_up(tmp_path: Path, monk
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_on_the_thread_is_one_error_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("of", ["weights", "program"])
+def test_an_error_on_a_thread_is_one_error_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str
+) -> None:
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("tilec.codegen.package.write_memory", fail)
+    if of == "weights":
+        monkeypatch.setattr("tilec.codegen.package.write_memory", fail)
+    else:
+        monkeypatch.setitem(_PROGRAM_FILES, PROGRAM, fail)
     made = example()
 
     def write() -> None:
@@ -351,6 +384,29 @@ def test_a_truncated_file(written: Path, name: str) -> None:
     data = (written / name).read_bytes()
     (written / name).write_bytes(data[:-1])
     assert "bytes, the manifest says" in refused(written)
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("name", [PROGRAM_JSON, "report/hints.txt"])
+def test_flips_in_what_is_not_parsed_are_seen(tmp_path: Path, name: str, zipped: bool) -> None:
+    """Another simulator takes the streams in the form that this one does not read."""
+    path = tmp_path / ("p.tilepkg" if zipped else "p")
+    write_package(example(), path)
+    if zipped:
+        with zipfile.ZipFile(path) as archive:
+            content = {info: archive.read(info) for info in archive.infolist()}
+        with zipfile.ZipFile(path, "w") as archive:
+            for info, data in content.items():
+                archive.writestr(info, flipped(data) if info.filename == name else data)
+    else:
+        (path / name).write_bytes(flipped((path / name).read_bytes()))
+    assert f"{name}: does not have the content that the manifest says" in refused(path)
+
+
+def flipped(data: bytes) -> bytes:
+    """The data with one bit changed in the middle."""
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
 def resealed(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:

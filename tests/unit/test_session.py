@@ -87,6 +87,22 @@ def test_a_signal_leaves_no_temporary_file(
     assert signal.getsignal(number) == before
 
 
+@pytest.mark.parametrize(("name", "code", "message"), [("SIGTERM", 143, ""), ("SIGINT", 130, "error: interrupted\n")])
+def test_a_signal_amid_an_import(name: str, code: int, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Machine code that imports a module may say of any exception that the import has failed."""
+
+    def body(arguments: Sequence[str]) -> int:
+        try:
+            os.kill(os.getpid(), getattr(signal, name))
+            threading.Event().wait(10)
+        except BaseException:
+            raise ImportError("numpy._core.multiarray failed to import") from None
+        return 0
+
+    assert run_tool("tool", body, []) == code
+    assert capsys.readouterr().err == message
+
+
 def test_an_ignored_signal_remains_ignored(capsys: pytest.CaptureFixture[str]) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
 

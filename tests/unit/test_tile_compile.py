@@ -223,6 +223,12 @@ def never(*_: object) -> None:
         (["-o", "@network.mlir"], "exists and is no package, so that it is not replaced; give another name"),
         (["-o", "@network.mlir/out"], "cannot be made: '{}/network.mlir' is no directory; give another name"),
         (["-o", "@network.mlir/out.tilepkg"], "cannot be made: '{}/network.mlir' is no directory; give another name"),
+        (["-o", "@" + "n" * 300], "cannot be written: file name too long; "),
+        (["-o", "@out", "--build-report", "@" + "n" * 300], "file name too long; shorten it"),
+        (["-o", "@out", "--print-ir-tree-dir", "@" + "n" * 300], "cannot be written: file name too long; shorten it"),
+        (["-o", "@out", "--guard-report", "@network.mlir"], "would replace the model; name another file"),
+        (["-o", "@out", "--build-report", "@x/../network.mlir"], "would replace the model; name another file"),
+        (["-o", "@out", "--guard-report", "@r", "--build-report", "@r"], "is also what --build-report writes; name"),
     ],
 )
 def test_places_are_looked_at_before_compiling(
@@ -239,6 +245,38 @@ def test_places_are_looked_at_before_compiling(
     (line,) = capsys.readouterr().err.splitlines()
     assert message.format(folder) in line
     assert [one.name for one in folder.iterdir()] == ["network.mlir"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "{}"])
+def test_the_current_directory_is_not_replaced(
+    network: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who works there would be nowhere."""
+    here = network.parent / "outer" / "here"
+    here.mkdir(parents=True)
+    monkeypatch.chdir(here)
+    assert main([str(network), "-o", name.format(here), "--machine", "tiny4"]) == 1
+    assert "is the current directory, or one that holds it, so that it is not replaced; " in capsys.readouterr().err
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "error: input: its name is empty; give a .mlir or .onnx file, or '-' for stdin\n"),
+        ("@net.py", "net.py: is a Python program, neither MLIR text nor an ONNX model; give a .mlir or .onnx file\n"),
+        ("@net.PT", "net.PT: is a PyTorch file, neither MLIR text nor an ONNX model; give a .mlir or .onnx file\n"),
+    ],
+)
+@pytest.mark.parametrize("tool", ["tile-compile", "tile-opt"])
+def test_what_is_no_model(
+    tool: str, name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = name.replace("@", f"{tmp_path}/")
+    if path:
+        Path(path).write_text('"""A docstring."""\n')
+    assert (main([path, "-o", str(tmp_path / "out")]) if tool == "tile-compile" else tile_opt.main([path])) == 1
+    assert capsys.readouterr().err.endswith(message)
 
 
 def test_a_build_report_that_cannot_be_made_leaves_no_package(

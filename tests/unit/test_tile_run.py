@@ -14,6 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from programs import load, package, program, store
 from tilec.analysis.machine import Machine
+from tilec.analysis.machine_file import PRESETS
 from tilec.codegen.manifest import Origin
 from tilec.codegen.memory_image import TensorLayout
 from tilec.codegen.package import read_package, write_package
@@ -202,6 +203,13 @@ def test_inputs_are_scaled(folder: Path, factor: str, value: float) -> None:
         (["--random", "1", "--batch", "--limit", "1" + "0" * 17], "bytes of random numbers, at most"),
         (["-i", "@one.npy", "--output-dir", "@one.npy/y"], "cannot be made: '"),
         (["-i", "@one.npy", "--check", "--model", "@model.onnx", "--check-report", "@none/c"], "there is no directory"),
+        (["-i", "@one.npy", "-o", "@one.npy"], "one.npy', which is read; name another file"),
+        (["-i", "@one.npy", "-o", "@out/weights.npz"], "would replace the package; name another file"),
+        (
+            ["-i", "@one.npy", "--check", "--model", "@model.onnx", "--check-report", "@model.onnx"],
+            "would replace the model",
+        ),
+        (["-i", "@one.npy", "-o", "@" + "n" * 300 + ".npy"], "file name too long; shorten it"),
         (["--tolerance", "nan"], "must be 0 or more, not nan"),
         (["--tolerance", "x"], "invalid"),
         (["--scale", "1/0"], "must be a number or a fraction, not 1/0"),
@@ -265,6 +273,41 @@ def test_timing_needs_neither_inputs_nor_a_machine(timed: Path, capsys: pytest.C
     assert "1 of 1 cores finish" in out
     assert "core 0" in out
     assert err == ""
+
+
+def test_energy_that_the_machine_does_not_give_is_named(timed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(timed, "--timing") == 0
+    *_, note = capsys.readouterr().out.splitlines()
+    assert note == "0 because the machine file gives no energy for it: vector, local memory, global memory, front end"
+
+
+def test_energy_that_the_machine_gives_is_not_named(
+    timed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = json.loads((PRESETS / "tiny4.json").read_text())
+    chip = content["chip_config"]
+    chip["core_config"]["vector_alu_dynamic_energy"] = 1.5
+    chip["core_config"]["local_memory_config"]["write_dynamic_energy"] = 0.25
+    chip["network_config"]["mesh"]["energy"] = 0
+    (tmp_path / "chip.json").write_text(json.dumps(content))
+    assert run(timed, "--timing", "--machine", "@chip.json", "--other-machine") == 0
+    *lines, note = capsys.readouterr().out.splitlines()
+    assert note == "0 because the machine file gives no energy for it: global memory, front end, network"
+    energy = {line[:13].strip(): float(line[13:].split()[0]) for line in lines[-8:]}
+    assert energy["local memory"] > 0
+    assert energy["network"] == 0
+
+
+@pytest.mark.parametrize("name", ["program.json.gz", "program.bin"])
+def test_a_damaged_program_is_not_timed(timed: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever form of it: the other one is what another simulator would time."""
+    data = bytearray((timed / "out" / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (timed / "out" / name).write_bytes(data)
+    assert run(timed, "--timing") == 1
+    assert (
+        f"{name}: does not have the content that the manifest says; compile the model again" in capsys.readouterr().err
+    )
 
 
 def test_timing_as_json(timed: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,9 @@ first served" it holds the waits as well, with keys below :data:`.layout.EDGE` t
 
 The heap of *waits* is the simulator's own (``sc_core::sc_ppq`` of SystemC), with the clock and the progress bar in it:
 what has the same time leaves it in the order in which it happens to lie there.
+
+Neither can be `support/heap.py`, whose entries are one number each: time and key of an edge have no room in 64 bits,
+and a wait may not be ordered by anything but its time.
 """
 
 from __future__ import annotations
