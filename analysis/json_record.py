@@ -137,11 +137,6 @@ class RecordReader:
         return False
 
 
-def read_json(path: Path) -> object:
-    """The content of a JSON file; whatever is wrong with it is one user error. A key may stand only once an object."""
-    return parse_json(read_bytes(path), str(path))
-
-
 def read_bytes(path: Path) -> bytes:
     """The content of a file; a user error if it cannot be read."""
     try:

@@ -27,8 +27,6 @@ from .network import F64, I64, Network, mesh_hops
 Amount = npt.ArrayLike
 """A number or an array of numbers."""
 
-SCALAR_CYCLES = 1
-"""Cycles of a scalar instruction and of ``setbw``: both leave the pipeline at decode."""
 START_CYCLES = 2
 """Cycles before a core's first instruction starts."""
 

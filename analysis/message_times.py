@@ -127,14 +127,6 @@ def residences(graph: LaneGraph, core: Ints, timeline: Timeline) -> Residence:
     )
 
 
-def most_at_once(first: Ints, last: Ints) -> int:
-    """How many of the given periods, both ends included, overlap at most from the beginning of one of them on."""
-    order = np.argsort(first, kind="stable")
-    begins: Ints = first[order]
-    depth: Ints = np.searchsorted(begins, last[order], side="right") - np.arange(len(begins))
-    return int(depth.max(initial=0))
-
-
 def _queued(row: Ints, send_cycles: Ints) -> Ints:
     """How long each message waits for the earlier ones of its row; ``row`` is sorted."""
     before = np.cumsum(send_cycles) - send_cycles

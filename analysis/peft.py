@@ -97,10 +97,6 @@ class TaskGraph:
     def core_count(self) -> int:
         return self.cost.shape[1]
 
-    @property
-    def edge_count(self) -> int:
-        return self.src.shape[0]
-
     def out_edges(self, tasks: Ints) -> Ints:
         """Ids of the edges that leave ``tasks``, task after task."""
         return _ranges(self.first_out, tasks)

@@ -56,11 +56,6 @@ class RowWindow:
         """Whether one lane needs every row of its image, so that it can start only when the last one is there."""
         return self.lanes == 1 and self.rows >= self.height
 
-    @property
-    def is_identity(self) -> bool:
-        """Whether lane i reads exactly row i."""
-        return self == RowWindow(self.height, self.height)
-
     def problems(self) -> list[str]:
         """What makes this access map meaningless; empty if nothing does."""
         found = [

@@ -66,11 +66,6 @@ def part_of(name: str, part: int) -> MappingFunction:
     return mapped
 
 
-def before_with_room(name: str, part: int = ROOM) -> MappingFunction:
-    """The yardstick ``name`` of the record before, and one part in ``part`` more."""
-    return lambda before, after: with_room(name, part)(after, before)
-
-
 def replicas_as_cores(before: Proxies, after: Proxies) -> int | None:
     """As many cores as the replicas of the layer that has most: they do not share one."""
     if before.width_of_node is None:

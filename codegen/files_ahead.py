@@ -28,15 +28,16 @@ class FilesAhead:
         self._begun: dict[str, _Begun] = {}
         self._is_given_up = Event()
 
-    def begin(self, name: str, source: object, write: Write, *, may_be_held: bool) -> None:
-        """Begins to write a file on a thread: to its place, or to memory if the archive takes one file at a time; not
-        at all if it may not be held there. What the file holds comes from ``source``."""
+    def begin(self, name: str, source: object, write: Write, *, is_small: bool) -> None:
+        """Begins to write a file on a thread: to memory if it is small, which keeps its thread from waiting for those
+        that hash; else to its place, if the archive takes several files at a time, or not at all. What the file holds
+        comes from ``source``."""
         assert name not in self._begun, f"{name} begins twice"
-        if self._archive.at_once:
-            self._begun[name] = _Begun(source, None, Background(lambda: self._create(name, write)))
-        elif may_be_held:
+        if is_small:
             held = BytesIO()
             self._begun[name] = _Begun(source, held, Background(lambda: write(_Checked(held, self._is_given_up))))
+        elif self._archive.at_once:
+            self._begun[name] = _Begun(source, None, Background(lambda: self._create(name, write)))
 
     def finish(self, name: str, source: object, write: Write) -> None:
         """The file is written when this returns. Raises what has gone wrong on its thread."""

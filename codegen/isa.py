@@ -230,7 +230,6 @@ BY_MNEMONIC: dict[str, OpInfo] = {info.mnemonic: info for info in _TABLE}
 
 SCALAR_OPS = frozenset(info.op for info in _TABLE if info.unit is Unit.SCALAR)
 VECTOR_OPS = frozenset(info.op for info in _TABLE if info.unit is Unit.VECTOR)
-TRANSFER_OPS = frozenset(info.op for info in _TABLE if info.unit is Unit.TRANSFER)
 
 TWO_VECTOR_OPS = frozenset({Op.VVADD, Op.VVSUB, Op.VVMAX, Op.VVMUL, Op.VVSLL, Op.VVSRA, Op.VVDMUL})
 """Vector operations that read a second vector from local memory (elsewhere rs2 is a number, or absent)."""

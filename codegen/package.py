@@ -82,12 +82,12 @@ class PackageWriter:
 
     def begin_memory(self, weights: WeightTable, memory: GlobalMemory, layouts: Sequence[TensorLayout]) -> None:
         """Begins to write what the package holds besides its program. ``weights`` has an entry for every group."""
-        self._files.begin(WEIGHTS, weights, _memory(weights, memory, layouts), may_be_held=False)
+        self._files.begin(WEIGHTS, weights, _memory(weights, memory, layouts), is_small=False)
 
     def begin_program(self, program: Program) -> None:
         """Begins to write the program, in both of its forms."""
         for name, write in _PROGRAM_FILES.items():
-            self._files.begin(name, program, partial(write, program), may_be_held=True)
+            self._files.begin(name, program, partial(write, program), is_small=True)
 
     def finish(self, package: Package) -> str:
         """Writes all that is missing; the package's digest. Raises what has gone wrong on the thread."""

@@ -24,7 +24,6 @@ from .register_kernel import Facts
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
-U32 = npt.NDArray[np.uint32]
 
 WORTH_COMPILING = 1_000
 """Instructions from which on machine code is quicker, if it has been loaded already."""

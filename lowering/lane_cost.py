@@ -74,11 +74,6 @@ def instruction_begins(selection: Selection, target: Target) -> tuple[int, ...]:
     return tuple(found[:-1] or found)
 
 
-def lane_cycles(batch: BatchOp, target: Target) -> int:
-    """Cycles of one lane, without its communication."""
-    return selection_cycles(select(body_content(batch)), target)
-
-
 def batch_arrays(batch: BatchOp, target: Target) -> int:
     """Arrays that one replica of the batch takes."""
     return sum(vmm_arrays(op, target) for op in batch.vmm_ops)

@@ -62,11 +62,6 @@ class Traffic:
         """Whether there are messages."""
         return any(tensor.messages for tensor in self._tensors)
 
-    @cached_property
-    def is_deferred(self) -> bool:
-        """Whether it is written down who needs which rows."""
-        return any(tensor.needs for tensor in self._tensors)
-
     def constant_loads(self) -> tuple[int, int]:
         """Constants that cores load: how many, and their elements. Each core loads each content once."""
         held: dict[LoadedConstant, set[int]] = {}

@@ -67,9 +67,7 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
         label = node_name(op) or UNNAMED
         if is_computation(op):
             _add(parts["recomputed"], label, int(repeated))
-            # A split may give pieces of different heights, and some that nobody reads.
-            read = [result for result in op.results if result.first_use is not None]
-            rows = min(map(_rows, read or op.results))
+            rows = min(map(_rows, _read_results(op)))
             instances += rows
             if label != UNNAMED:
                 parts["lanes_of_node"][label] = max(rows, parts["lanes_of_node"].get(label, 0))
@@ -179,8 +177,13 @@ def _passes(op: OnnxOp) -> int:
             return PASSES_OF.get(op.name, 1)
 
 
+def _read_results(op: OnnxOp) -> Sequence[SSAValue]:
+    """What is computed: a split may give pieces of different extents, and some that nobody reads."""
+    return [result for result in op.results if result.first_use is not None] or op.results
+
+
 def _element_passes(op: OnnxOp) -> int:
-    elements = math.prod(shape_of(op.results[0]))
+    elements = sum(math.prod(shape_of(result)) for result in _read_results(op))
     if op.name in ("onnx.GlobalAveragePool", "onnx.GlobalMaxPool") or op.name.startswith("onnx.Reduce"):
         elements = math.prod(shape_of(op.operands[0]))
     elif isinstance(op, onnx.MaxPoolOp | onnx.AveragePoolOp):

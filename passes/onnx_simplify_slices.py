@@ -74,10 +74,10 @@ class NarrowLayer(RewritePattern):
         if bias is not None:
             new.append(constant_like(bias[channels], b[0]))
             operands.append(new[-1].results[0])
-        new.append(copy_location(layer, type(layer).of(operands, layer.properties)))
+        new.append(_named_like(layer, type(layer).of(operands, layer.properties)))
         for activation in activations:
             again = type(activation).of([new[-1].results[0], *activation.operands[1:]], activation.properties)
-            new.append(copy_location(activation, again))
+            new.append(_named_like(activation, again))
         if isinstance(op, onnx.SliceOp):
             rewriter.replace(op, new)
             return
@@ -87,6 +87,12 @@ class NarrowLayer(RewritePattern):
         split = copy_location(op, onnx.SplitOp.of([new[-1].results[0]], properties, len(extents)))
         pieces = dict(zip(read, split.pieces, strict=True))
         rewriter.replace(op, [*new, split], [pieces.get(index) for index in range(len(op.pieces))])
+
+
+def _named_like(op: onnx.OnnxOp, narrow: onnx.OnnxOp) -> onnx.OnnxOp:
+    """What computes some channels of an op, with its name and that of its result."""
+    narrow.results[0].name_hint = op.results[0].name_hint
+    return copy_location(op, narrow)
 
 
 def _layer_before(value: SSAValue) -> tuple[onnx.ConvOp | onnx.GemmOp, list[UnaryOp]] | None:

@@ -106,7 +106,20 @@ def _parser() -> CommandLine:
     parser = CommandLine("tile-opt", "Run compiler passes on textual IR or on an ONNX model.")
     parser.epilog = EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    _add_input(parser)
+    _add_passes(parser)
+    _add_checking(parser)
+    add_guard_options(parser)
+    _add_printing(parser)
 
+    add = parser.add_argument_group("messages").add_argument
+    add("--quiet", action="store_true", help="print no result to stdout: only check the input and the passes")
+    add("--verbose", action="store_true", help="say which pass runs, and print tracebacks of internal errors")
+    add("--version", action=VersionAction, nargs=0, help="print the version and exit")
+    return parser
+
+
+def _add_input(parser: CommandLine) -> None:
     add = parser.add_argument_group("input and output").add_argument
     add("input", nargs="?", default="-", help=".mlir or .onnx file; '-', the default, is stdin")
     add("-o", dest="output", type=Path, metavar="FILE", help="write the result to FILE, whole or not at all")
@@ -123,6 +136,8 @@ def _parser() -> CommandLine:
     add("--allow-unregistered-dialect", action="store_true", help="accept ops of unknown dialects in generic form")
     add("--split-input-file", action="store_true", help="treat the parts between '// -----' lines as separate modules")
 
+
+def _add_passes(parser: CommandLine) -> None:
     add = parser.add_argument_group("passes").add_argument
     add("-p", "--passes", metavar="PIPELINE", help="run these passes: 'a,b{x=1 flag}'")
     add("--pass-pipeline", metavar="PIPELINE", help="the same, in MLIR's form: 'builtin.module(a,b{x=1 flag})'")
@@ -137,6 +152,8 @@ def _parser() -> CommandLine:
     for name in (*PASSES, *NAMED_PIPELINES):
         add(f"--{name}", action=_PassAction, nargs="?", dest="pass_options", default=[], help=argparse.SUPPRESS)
 
+
+def _add_checking(parser: CommandLine) -> None:
     add = parser.add_argument_group("checking").add_argument
     add("--verify-each", action="store_true", default=True, help="verify the module after each pass (the default)")
     add("--no-verify-each", action="store_false", dest="verify_each", help="do not")
@@ -144,8 +161,8 @@ def _parser() -> CommandLine:
     _add_mlir(add, "crash-reproducer", "pass-pipeline-crash-reproducer", type=Path, metavar="FILE",
               help="if a pass fails, write a test that shows it to FILE")  # fmt: skip
 
-    add_guard_options(parser)
 
+def _add_printing(parser: CommandLine) -> None:
     add = parser.add_argument_group("printing").add_argument
     _add_mlir(add, "print-op-generic", action="store_true", help="print ops in generic form")
     _add_mlir(add, "print-debuginfo", action="store_true", help="print locations")
@@ -162,12 +179,6 @@ def _parser() -> CommandLine:
     _add_mlir(add, "print-ir-tree-dir", type=Path, metavar="DIR", help="print to files in DIR instead of to stderr")
     _add_mlir(add, "timing", action="store_true", help="report the time of each pass")
     _add_mlir(add, "pass-statistics", action="store_true", help="report what the passes counted")
-
-    add = parser.add_argument_group("messages").add_argument
-    add("--quiet", action="store_true", help="print no result to stdout: only check the input and the passes")
-    add("--verbose", action="store_true", help="say which pass runs, and print tracebacks of internal errors")
-    add("--version", action=VersionAction, nargs=0, help="print the version and exit")
-    return parser
 
 
 def _add_mlir(add: Callable[..., object], name: str, mlir_name: str = "", **keywords: object) -> None:

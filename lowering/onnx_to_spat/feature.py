@@ -71,14 +71,6 @@ class Feature:
     def reshaped(self, shape: Sequence[int]) -> Feature:
         return replace(self, shape=tuple(shape))
 
-    def same_layout(self, other: Feature) -> bool:
-        """Whether both hold the same channels in the same segments at the same places."""
-        return (
-            self.extents == other.extents
-            and len(self.segments) == len(other.segments)
-            and all(np.array_equal(a.channels, b.channels) for a, b in zip(self.segments, other.segments, strict=True))
-        )
-
     def channel_axes(self) -> range | None:
         """The axes of ``shape`` that make up the channels, or None if no axes do exactly."""
         start, product = 0, 1

@@ -56,12 +56,6 @@ class Kernel:
     """Rows and columns of one output image."""
 
     @property
-    def tail_rows(self) -> int:
-        """Rows of the output that read the last row of the input."""
-        reach = (self.size[0] - 1) * self.dilation[0] - self.pad_top
-        return max(0, reach) // self.stride[0] + 1
-
-    @property
     def reach(self) -> int:
         """Columns from the first one of the first window to the last one of the last, padding included."""
         return (self.output[1] - 1) * self.stride[1] + (self.size[1] - 1) * self.dilation[1] + 1

@@ -151,6 +151,11 @@ def narrow_pieces(g: Graph) -> tuple[str, str]:
     return g.conv(first, 8, 4, 1), g.add("Relu", last)
 
 
+def wide_piece(g: Graph) -> str:
+    """Of a split, the second piece is the widest, and the only one that is read."""
+    return g.add("Relu", g.add("Split", "x", g.constant(np.array([1, 2, 1])), outputs=3, axis=1)[1])
+
+
 def lower_rows(g: Graph) -> str:
     """Of a split in rows, the first piece is the highest, and nobody reads it."""
     return g.add("Split", "x", g.constant(np.array([5, 3, 3])), outputs=3, axis=2)[2]
@@ -172,6 +177,7 @@ NETWORKS: dict[str, tuple[Build, tuple[int, ...], str, str]] = {
     "sliced away": (sliced_away, (1, 4, 6, 6), "tiny4", ""),
     "part of a gate": (part_of_a_gate, (1, 6, 1, 4), "tiny4", ""),
     "narrow pieces": (narrow_pieces, (1, 4, 9, 9), "tiny4", ""),
+    "wide piece": (wide_piece, (1, 4, 6, 6), "tiny4", ""),
     "lower rows": (lower_rows, (1, 5, 11, 1), "reference144", ""),
     "wide residual": (wide_residual, (1, 600, 3, 4), "reference144", ""),
     "wide residual, reversed": (wide_residual_reversed, (1, 600, 3, 4), "reference144", ""),

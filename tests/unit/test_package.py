@@ -298,27 +298,33 @@ def test_nothing_writes_any_more_when_a_package_is_given_up(tmp_path: Path, monk
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("of", ["weights", "program"])
-def test_an_error_on_a_thread_is_one_error_of_the_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str
-) -> None:
+def test_an_error_on_a_thread_is_one_error_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    if of == "weights":
-        monkeypatch.setattr("tilec.codegen.package.write_memory", fail)
-    else:
-        monkeypatch.setitem(_PROGRAM_FILES, PROGRAM, fail)
-    made = example()
-
-    def write() -> None:
-        with package_writer(tmp_path / "p") as writer:
-            begun(writer, made)
-            writer.finish(made)
-
+    monkeypatch.setattr("tilec.codegen.package.write_memory", fail)
     with pytest.raises(TileError, match="p: cannot be written: no space left on device; name another place"):
-        write()
+        written_ahead(tmp_path / "p", example())
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["p", "p.tilepkg"])
+def test_what_goes_wrong_ahead_is_raised_where_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setitem(_PROGRAM_FILES, PROGRAM, fail)
+    with pytest.raises(MemoryError, match="no room"):
+        written_ahead(tmp_path / name, example())
+    assert list(tmp_path.iterdir()) == []
+
+
+def written_ahead(path: Path, made: Package) -> None:
+    with package_writer(path) as writer:
+        begun(writer, made)
+        writer.finish(made)
 
 
 def test_an_error_of_what_makes_the_package_stays_what_it_is(tmp_path: Path) -> None:

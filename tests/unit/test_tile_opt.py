@@ -118,7 +118,7 @@ class TestExit:
         ("error", "code", "message"),
         [
             (TileError("here", "this is wrong", "do that"), 1, "error: here: this is wrong; do that\n"),
-            (FileNotFoundError(2, "No such file", "f.mlir"), 1, "error: f.mlir: no such file\n"),
+            (FileNotFoundError(2, "No such file", "f.mlir"), 1, "error: f.mlir: no such file; name another one\n"),
             (RecursionError(), 1, "error: tool: the input is nested too deeply; flatten it\n"),
             (KeyError("lost"), 70, "error: tool: internal error: KeyError: 'lost'; this is an error in the compiler"),
             (KeyboardInterrupt(), 130, "error: interrupted\n"),

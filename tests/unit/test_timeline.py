@@ -14,7 +14,7 @@ from tilec.analysis.lane_columns import graph_of
 from tilec.analysis.lane_events.layout import COURTESY, PATIENCE
 from tilec.analysis.lane_rank import RankedBatch, lane_ranks
 from tilec.analysis.lane_scheduler import schedule_lanes
-from tilec.analysis.message_times import message_steps, most_at_once, residences, row_reads
+from tilec.analysis.message_times import message_steps, residences, row_reads
 from tilec.analysis.timeline import Load, TimedBatch, Timeline, TransferCosts, validate_timeline
 from tilec.analysis.wavefront import LaneBatch, Read
 from tilec.analysis.window import RowWindow
@@ -512,14 +512,3 @@ def test_rows_are_held_from_where_they_come_to_their_last_use(batches: list[Time
             assert (first, last) == (min(b for b, _ in mine), max(e for _, e in mine))
             assert 1 <= slots <= len(mine)
             assert slots >= max(sum(b <= moment <= e for b, e in mine) for moment, _ in mine)
-
-
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)), min_size=1, max_size=20))
-def test_most_at_once_against_counting(periods: list[tuple[int, int]]) -> None:
-    first = np.array([begin for begin, _ in periods])
-    last = np.array([begin + length for begin, length in periods])
-    # Slots go round: an instance needs a slot from its beginning until every earlier one has let go of it.
-    order = np.argsort(first, kind="stable")
-    first, last = first[order], last[order]
-    naive = max(sum(first[j] <= last[i] for j in range(i, len(first))) for i in range(len(first)))
-    assert most_at_once(first, last) == naive

@@ -47,8 +47,6 @@ def test_rows_of_some_lanes(window: RowWindow) -> None:
 @given(WINDOWS)
 def test_predicates(window: RowWindow) -> None:
     rows = [rows_of_lane(window, lane) for lane in range(window.lanes)]
-    if window.is_identity:
-        assert rows == [[lane] for lane in range(window.lanes)]
     if window.reads_whole_image and window.pad_top == 0 and window.dilation == 1:
         assert set(range(window.height)) <= set(rows[0])
 

@@ -229,3 +229,29 @@ func.func @global_pools(%x: tensor<1x8x4x4xf32>) -> (tensor<1x8xf32>, tensor<1x8
   %1 = onnx.AveragePool(%x) {kernel_shape = array<i64: 4, 4>, strides = array<i64: 4, 4>} : (tensor<1x8x4x4xf32>) -> tensor<1x8x1x1xf32>
   func.return %0, %1 : tensor<1x8xf32>, tensor<1x8x1x1xf32>
 }
+
+// Channels that nobody reads are not computed: of the weights, those of channels 1 and 3 are left.
+// CHECK-LABEL: @narrow_layer
+// CHECK-NEXT:  %w = onnx.Constant #tile.array<f32[2, 1, 1, 1] [2.0, 4.0]>
+// CHECK-NEXT:  %y = onnx.Conv(%x, %w){{.*}} -> tensor<1x2x3x3xf32>
+// CHECK-NEXT:  %r = onnx.Relu(%y)
+// CHECK-NEXT:  func.return %r
+func.func @narrow_layer(%x: tensor<1x1x3x3xf32>) -> tensor<1x2x3x3xf32> {
+  %w = onnx.Constant #tile.array<f32[4, 1, 1, 1] [1.0, 2.0, 3.0, 4.0]>
+  %y = onnx.Conv(%x, %w) : (tensor<1x1x3x3xf32>, tensor<4x1x1x1xf32>) -> tensor<1x4x3x3xf32>
+  %r = onnx.Relu(%y) : (tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32>
+  %s = onnx.Slice(%r) {starts = array<i64: 1>, ends = array<i64: 4>, axes = array<i64: 1>, steps = array<i64: 2>} : (tensor<1x4x3x3xf32>) -> tensor<1x2x3x3xf32>
+  func.return %s : tensor<1x2x3x3xf32>
+}
+
+// A piece of what was joined is what it was before.
+// CHECK-LABEL: @piece_of_a_concatenation
+// CHECK-NEXT:  [[B:%[a-z0-9]+]] = onnx.Sigmoid(%x)
+// CHECK-NEXT:  func.return [[B]]
+func.func @piece_of_a_concatenation(%x: tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32> {
+  %a = onnx.Relu(%x) : (tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
+  %b = onnx.Sigmoid(%x) : (tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
+  %c = onnx.Concat(%a, %b) {axis = 1 : i64} : (tensor<1x2x3x3xf32>, tensor<1x2x3x3xf32>) -> tensor<1x4x3x3xf32>
+  %d, %e = onnx.Split(%c) {axis = 1 : i64, split = array<i64: 2, 2>} : (tensor<1x4x3x3xf32>) -> (tensor<1x2x3x3xf32>, tensor<1x2x3x3xf32>)
+  func.return %e : tensor<1x2x3x3xf32>
+}
