@@ -11,10 +11,11 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
 from ..analysis.window import OUTSIDE, RowWindow, window_rows
 from ..dialects import pim, spat
+from ..dialects.block_looks import BlockLook
 from ..dialects.spat import WindowAttr, shape_of
 from ..dialects.tile import ArrayAttr
 from .body_memory import Body, BodyMemory
@@ -138,8 +139,8 @@ class BatchMemory:
         self._schedules: dict[object, LaneSchedule] = {}
         """By their elements: lowering a batch leaves its lanes where they are."""
 
-    def facts(self, op: AnyBatch, body_ops: Sequence[Operation]) -> BatchFacts:
-        """What is known of a batch as it is now; ``body_ops`` are the ops of its body.
+    def facts(self, op: AnyBatch, look: BlockLook) -> BatchFacts:
+        """What is known of a batch as it is now, with a look at its block.
 
         It follows from objects that are known by their identity, and held meanwhile, and from elements of arrays, which
         could be written to.
@@ -147,9 +148,9 @@ class BatchMemory:
         properties = op.properties
         windows = cast("BuiltinArrayAttr[Attribute]", properties["windows"])
         if is_of(type(op), (spat.BatchOp,)):
-            body = self.bodies.tile_body(op.block, len(windows), body_ops)
+            body = self.bodies.tile_body(look, len(windows))
         else:
-            body = self.bodies.body(op.block, body_ops)
+            body = self.bodies.body(look)
         held: list[object] = [
             body,
             properties["lanes"],

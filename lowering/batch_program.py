@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from ..analysis.proxies import UNNAMED
 from ..analysis.window import RowWindow
 from ..dialects import pim, spat
+from ..dialects.block_looks import BlockLook
 from ..dialects.spat import shape_of
 from ..dialects.tile import ArrayAttr
 from .batch_facts import AnyBatch, BatchFacts, BatchMemory, LaneSchedule
@@ -145,23 +146,23 @@ class BatchProgram:
 
     def __init__(
         self,
-        bodies: Mapping[AnyBatch, Sequence[Operation]],
+        bodies: Mapping[AnyBatch, BlockLook],
         others: Sequence[Operation],
         target: Target | None,
         memory: BatchMemory,
     ) -> None:
-        """Of batches with the ops of their bodies, and of the ops beside them."""
+        """Of batches with looks at their blocks, and of the ops beside them."""
         self.others = others
         self.target = target
         self.values: dict[int, Tensor] = {}
         """The tensor that each value or buffer stands for, by the identity of the value, which ops hold: to hash one
         takes a call."""
-        self.body_ops = bodies
+        self.body_ops = {op: look.ops for op, look in bodies.items()}
         """The ops of the body of each batch."""
         self.loaded_constants: dict[AnyBatch, list[LoadedConstant]] = {}
         """Of each batch that was asked for, what each of its cores loads."""
         self._labels = node_names(bodies, memory.bodies.names)
-        self._facts = [memory.facts(op, ops) for op, ops in bodies.items()]
+        self._facts = [memory.facts(op, look) for op, look in bodies.items()]
         self._schedules = [memory.schedule(op) for op in bodies]
         self._operands: list[Sequence[Sequence[SSAValue]]] = [op.split_operands for op in bodies]
         memory.forget_others()

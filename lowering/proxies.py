@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from ..analysis.proxies import Level, Proxies, Survey
 from ..dialects import pim, spat
-from ..dialects.block_ops import block_ops
+from ..dialects.block_looks import BlockLook, BlockLooks
 from ..dialects.onnx_base import OnnxOp
 from ..dialects.tile import ArrayAttr
 from .batch_facts import AnyBatch
@@ -40,12 +40,17 @@ def survey(module: ModuleOp, target: Target | None = None) -> Survey:
 class Surveyor:
     """Surveys modules. Of one pipeline, those after each pass: what they have in common is computed once."""
 
-    def __init__(self) -> None:
+    def __init__(self, looks: BlockLooks | None = None) -> None:
+        """``looks``: those at the module as it is now, whenever it is surveyed, if others look at it, too."""
+        self._own_looks = looks is None
+        self._looks = BlockLooks() if looks is None else looks
         self._memory = Memory()
 
     def survey(self, module: ModuleOp, target: Target | None = None) -> Survey:
         """The proxies of ``module`` as it is now, with what they are made of."""
-        groups = _Groups.of(module)
+        if self._own_looks:
+            self._looks.begin()
+        groups = _Groups.of(module, self._looks)
         if target is None and "tile.machine" in module.attributes:
             target = target_of(module)
         named = target
@@ -119,15 +124,15 @@ class _Groups:
         self.op_count = 0
         self.value_count = 0
         self.onnx: list[OnnxOp] = []
-        self.batches: dict[AnyBatch, list[Operation]] = {}
-        """With the ops of their bodies."""
+        self.batches: dict[AnyBatch, BlockLook] = {}
+        """With looks at their blocks."""
         self.others = OpTable(())
         """Ops of `spat` and `pim` beside the batches."""
         self.opaque: list[Operation] = []
         self.structure: list[Operation] = []
 
     @staticmethod
-    def of(module: ModuleOp) -> _Groups:
+    def of(module: ModuleOp, looks: BlockLooks) -> _Groups:
         groups, others = _Groups(), list[Operation]()
         lists: dict[_Kind, list[Any]] = {
             _Kind.ONNX: groups.onnx,
@@ -144,17 +149,14 @@ class _Groups:
             if not op.regions:
                 lists[kind].append(op)
                 continue
-            inside: list[Operation] = []
-            for region in op.regions:
-                block = region.first_block
-                while block is not None:
-                    groups.value_count += len(block.args)
-                    inside += block_ops(block)
-                    block = block.next_block
+            found = [looks.at(block) for region in op.regions for block in region.blocks]
+            inside = found[0].ops if len(found) == 1 else [inner for look in found for inner in look.ops]
+            groups.value_count += sum([len(look.block.args) for look in found])
             groups.op_count += len(inside)
             groups.value_count += sum(map(len, map(_RESULTS, inside)))
             if kind is _Kind.BATCH:
-                groups.batches[cast("AnyBatch", op)] = inside
+                batch = cast("AnyBatch", op)
+                groups.batches[batch] = found[0] if len(found) == 1 else looks.at(batch.block)
             else:
                 lists[kind].append(op)
                 pending += reversed(inside)

@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from ..analysis.critical_path import Span, SpanBatch, replica_span
 from ..analysis.proxies import UNNAMED, Level, counts
 from ..dialects import pim, spat
+from ..dialects.block_looks import BlockLook
 from ..dialects.spat import shape_of
 from .batch_facts import AnyBatch, BatchMemory
 from .batch_program import Batch, BatchProgram, Tensor
@@ -47,13 +48,13 @@ class Memory:
 
 
 def batch_proxies(
-    bodies: Mapping[AnyBatch, Sequence[Operation]],
+    bodies: Mapping[AnyBatch, BlockLook],
     others: Sequence[Operation],
     level: Level,
     target: Target | None,
     memory: Memory,
 ) -> tuple[dict[str, object], Contributions]:
-    """The fields that batches have, given with the ops of their bodies, and by field what each node adds to it."""
+    """The fields that batches have, given with looks at their blocks, and by field what each node adds to it."""
     program = BatchProgram(bodies, others, target, memory.batches)
     return _Fields(program, level, target, memory).fields()
 
