@@ -19,6 +19,7 @@ from ..dialects.block_looks import BlockLook
 from ..dialects.spat import WindowAttr, shape_of
 from ..dialects.tile import ArrayAttr
 from .body_memory import Body, BodyMemory
+from .derived import DerivedMemory
 from .op_kinds import is_of
 
 Ints = NDArray[np.int64]
@@ -134,6 +135,7 @@ class BatchMemory:
 
     def __init__(self) -> None:
         self.bodies = BodyMemory()
+        self.derived = DerivedMemory()
         self._kept: dict[object, BatchFacts] = {}
         self._seen: dict[object, BatchFacts] = {}
         self._schedules: dict[object, LaneSchedule] = {}
@@ -192,6 +194,7 @@ class BatchMemory:
     def forget_others(self) -> None:
         """Ends a look at a module: what was not in it is let go."""
         self.bodies.forget_others()
+        self.derived.forget_others()
         self._kept, self._seen = self._seen, {}
 
 

@@ -22,6 +22,7 @@ from ..dialects.tile import ArrayAttr
 from .batch_facts import AnyBatch, BatchFacts, BatchMemory, LaneSchedule
 from .body_costs import BodyCost, by_node, instruction_cost, partial_results, partial_sums, tile_cost
 from .body_memory import Body, TileBody, node_names
+from .derived import Derived
 from .loaded_constants import LoadedConstant
 from .op_kinds import ops_of
 from .target import Target
@@ -165,18 +166,24 @@ class BatchProgram:
         self._facts = [memory.facts(op, look) for op, look in bodies.items()]
         self._schedules = [memory.schedule(op) for op in bodies]
         self._operands: list[Sequence[Sequence[SSAValue]]] = [op.split_operands for op in bodies]
-        memory.forget_others()
         self.bodies = [facts.body for facts in self._facts]
         self._name_tensors()
         self.batches = [self._batch(index, op) for index, op in enumerate(bodies)]
         self._collect_tables()
         self.tensors = list(dict.fromkeys(self.values.values()))
         self.scheduled = all(batch.schedule is not None for batch in self.batches)
+        self.by_facts = memory.derived.of(self._facts)
+        """What follows from the facts of batches."""
+        costs = [part for batch in self.batches for part in (batch.cost, batch.by_node)]
+        self.by_lanes = memory.derived.of([*self._labels, *self._facts, *self._schedules, *costs])
+        """What follows from the nodes and costs of batches, and from where and when their lanes run, too."""
+        memory.forget_others()
 
     def rescheduled(self, batches: list[Batch]) -> BatchProgram:
         """The program with these batches, which are the same but for cores and times."""
         other = copy(self)
         other.batches = batches
+        other.by_lanes = Derived()
         return other
 
     def rows_read(self, first_row: Mapping[Tensor, int]) -> tuple[Ints, Ints]:
