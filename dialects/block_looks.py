@@ -47,7 +47,7 @@ class BlockForm:
 class BlockLook:
     """One look at a block. The next one is the same object, if the block then consists of the very same objects."""
 
-    __slots__ = ("arrays", "block", "form", "ops", "parts")
+    __slots__ = ("arrays", "block", "form", "ops", "parts", "value_count")
 
     def __init__(self, block: Block, ops: list[Operation]) -> None:
         self.block = block
@@ -57,6 +57,8 @@ class BlockLook:
         ops that are linked in though another block is their parent."""
         self.arrays: Sequence[ArrayAttr] = ()
         """The properties that are arrays. What is written to the numbers of one is no change of the block."""
+        self.value_count = len(block.args) + sum(map(len, map(_RESULTS, ops)))
+        """Arguments, and results of the ops."""
         self.parts: tuple[object, ...] = ()
         """All that it consists of."""
 
@@ -116,7 +118,7 @@ class BlockLooks:
         read = [numbers.setdefault(value, len(numbers)) for value in map(id, chain.from_iterable(operands))]
         names = list(chain.from_iterable(properties))
         values = list(chain.from_iterable([one.values() for one in properties]))
-        told = list(map(id, values))
+        told: list[object] = [*map(id, values)]
         array_names: list[str] = []
         array_kind = array_class()
         if array_kind is not None and array_kind in set(map(type, values)):

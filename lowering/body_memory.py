@@ -133,7 +133,7 @@ class _Unplaced:
             read = [numbers.setdefault(id(operand), len(numbers)) for operand in op.operands]
             content.append((type(op), len(op.results), id(op.location), *read, _GROUPS in op.properties))
             content += [
-                (name, one.dtype.char, one.shape) if isinstance(one, ArrayAttr) else (name, id(one))
+                (name, one.dtype.char, one.shape) if type(one) is ArrayAttr else (name, id(one))
                 for name, one in op.properties.items()
                 if name not in (_GROUPS, _ADDRESSES)
             ]

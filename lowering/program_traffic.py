@@ -14,7 +14,7 @@ from ..analysis.machine import Machine
 from ..analysis.proxies import Level
 from ..analysis.window import OUTSIDE
 from .batch_program import Batch, BatchProgram, Tensor
-from .loaded_constants import LoadedConstant, loaded_constants
+from .loaded_constants import LoadedConstant
 from .schedule_span import LaneRun, Moves, ScheduledLanes, distinct
 
 Ints = NDArray[np.int64]
@@ -76,7 +76,7 @@ class Traffic:
         """Constants that cores load: how many, and their elements. Each core loads each content once."""
         held: dict[LoadedConstant, set[int]] = {}
         for batch in self._program.batches:
-            for constant in self._constants_of(batch):
+            for constant in batch.loaded_constants:
                 held.setdefault(constant, set()).update(batch.core_set)
         return sum(map(len, held.values())), sum(one.elements * len(cores) for one, cores in held.items())
 
@@ -84,11 +84,13 @@ class Traffic:
         """The same one by one, [n, 4] of core, the elements that come and those that they are repeated to, and the step
         at which it is planned, or else that of the first lane there that reads it."""
         ids: dict[LoadedConstant, int] = {}
-        batches = [batch for batch in self._program.batches if self._constants_of(batch)]
-        held = [self._constants_of(batch) for batch in batches]
+        places = [place for place, batch in enumerate(self._program.batches) if batch.loaded_constants]
+        batches = [self._program.batches[place] for place in places]
+        held = [batch.loaded_constants for batch in batches]
         if not batches:
             return np.zeros((0, 4), np.int64)
-        of, core, step = _first_steps(batches)
+        key = "first steps", tuple(places)
+        of, core, step = self._program.by_lanes.once(key, lambda: _first_steps(batches))
         counts = np.array([len(constants) for constants in held], np.int64)
         pair = np.repeat(np.arange(len(of)), counts[of])
         number = np.arange(len(pair)) - np.repeat(np.cumsum(counts[of]) - counts[of], counts[of])
@@ -100,14 +102,6 @@ class Traffic:
         place = (index * _CORES + core)[order]
         first = np.append(True, place[1:] != place[:-1])[: len(place)]
         return np.stack((core, stored, size, step), axis=1)[order][first]
-
-    def _constants_of(self, batch: Batch) -> list[LoadedConstant]:
-        """What it loads, found once for all schedules of a program."""
-        known = self._program.loaded_constants
-        found = known.get(batch.op)
-        if found is None:
-            found = known[batch.op] = loaded_constants(batch.op, batch.operands, batch.cost)
-        return found
 
     def scheduled_lanes(self) -> ScheduledLanes:
         """The lanes as the critical path sees them; tensors have the same numbers at every level."""
@@ -217,7 +211,7 @@ class Traffic:
             program = self._program
             key = "rows read", self._links
             read, lane = program.by_facts.once(key, lambda: program.rows_read(self._first_rows))
-            core = np.concatenate([batch.lane_cores for batch in program.batches])[lane]
+            core = program.lane_columns[0][lane]
             return distinct(read * _CORES + core)
 
         return self._once("read", found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -87,13 +86,10 @@ STAND_IN = "reference144"
 def _stand_in(groups: _Groups) -> Target | None:
     """None if the batches have cores that it has not."""
     target = default_target(STAND_IN)
-    found: list[object] = [getattr(batch, "cores", None) for batch in groups.batches]
+    found: list[object] = [getattr(batch, "cores", None) for batch, _ in groups.batches]
     cores = [one.array for one in found if isinstance(one, ArrayAttr) and one.dtype.kind in "iu"]
     most = max((int(one.max(initial=0)) for one in cores), default=0)
     return target if most < target.machine.core_count else None
-
-
-_RESULTS = attrgetter("results")
 
 
 class _Kind(IntEnum):
@@ -124,7 +120,7 @@ class _Groups:
         self.op_count = 0
         self.value_count = 0
         self.onnx: list[OnnxOp] = []
-        self.batches: dict[AnyBatch, BlockLook] = {}
+        self.batches: list[tuple[AnyBatch, BlockLook]] = []
         """With looks at their blocks."""
         self.others = OpTable(())
         """Ops of `spat` and `pim` beside the batches."""
@@ -149,14 +145,18 @@ class _Groups:
             if not op.regions:
                 lists[kind].append(op)
                 continue
-            found = [looks.at(block) for region in op.regions for block in region.blocks]
-            inside = found[0].ops if len(found) == 1 else [inner for look in found for inner in look.ops]
-            groups.value_count += sum([len(look.block.args) for look in found])
-            groups.op_count += len(inside)
-            groups.value_count += sum(map(len, map(_RESULTS, inside)))
+            inside: list[Operation] = []
+            for region in op.regions:
+                block = region.first_block
+                while block is not None:
+                    look = looks.at(block)
+                    groups.op_count += len(look.ops)
+                    groups.value_count += look.value_count
+                    inside += look.ops
+                    block = block.next_block
             if kind is _Kind.BATCH:
                 batch = cast("AnyBatch", op)
-                groups.batches[batch] = found[0] if len(found) == 1 else looks.at(batch.block)
+                groups.batches.append((batch, looks.at(batch.block)))
             else:
                 lists[kind].append(op)
                 pending += reversed(inside)
@@ -165,14 +165,13 @@ class _Groups:
 
     def level(self) -> Level:
         """The lowest level that something is at."""
-        core_batches = ops_of(self.batches, pim.CoreBatchOp)
+        batches = [batch for batch, _ in self.batches]
+        core_batches = ops_of(batches, pim.CoreBatchOp)
         if any(not op.results for op in core_batches):
             return Level.BUFFERS
         if core_batches or ops_of(self.others, pim.ProgramOp):
             return Level.TENSORS
-        if any(
-            _is_scheduled(batch) for batch in ops_of(self.batches, spat.ComputeBatchOp, spat.ScheduledComputeBatchOp)
-        ):
+        if any(_is_scheduled(batch) for batch in ops_of(batches, spat.ComputeBatchOp, spat.ScheduledComputeBatchOp)):
             return Level.SCHEDULED
         if self.batches or self.others:
             return Level.GRAPH

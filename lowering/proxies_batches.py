@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
 from typing import cast
 
@@ -51,7 +51,7 @@ class Memory:
 
 
 def batch_proxies(
-    bodies: Mapping[AnyBatch, BlockLook],
+    bodies: Sequence[tuple[AnyBatch, BlockLook]],
     others: Sequence[Operation],
     level: Level,
     target: Target | None,
@@ -261,7 +261,7 @@ class _Fields:
 
     def _schedule(self) -> Counted:
         found: dict[str, object] = {}
-        cores = np.concatenate([batch.lane_cores for batch in self.batches])
+        cores, _, _ = self.program.lane_columns
         end = max(batch.scheduled.end_step for batch in self.batches)
         found["step_count"] = end - min(batch.scheduled.first_step for batch in self.batches)
         found["width"] = int(np.count_nonzero(np.bincount(cores)))

@@ -26,7 +26,7 @@ def buffer_elements(program: BatchProgram, target: Target) -> int:
     """Elements of the tiles of all bodies and of one row of each distributed tensor, with what surrounds them."""
     tiles = 0
     for batch in program.batches:
-        tiles += batch.body.once(("tiles", target), partial(_tile_elements, program.body_ops[batch.op], target))
+        tiles += batch.body.once(("tiles", target), partial(_tile_elements, batch.body_ops, target))
     batches = [batch.op for batch in program.batches if isinstance(batch.op, pim.CoreBatchOp)]
     if any(not op.results for op in batches):
         return tiles + sum(_slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp))
@@ -117,15 +117,8 @@ def live_bytes_max(program: BatchProgram, target: Target) -> int:
     others or are interrupted; constants from their first use to the last; and a row of zeros.
     """
     batches = program.batches
-    core, first, last = (
-        np.concatenate(columns)
-        for columns in (
-            [batch.lane_cores for batch in batches],
-            [batch.lane_steps for batch in batches],
-            [batch.last_steps for batch in batches],
-        )
-    )
-    frames = [batch.body.once("frame", partial(_frame_elements, program.body_ops[batch.op])) for batch in batches]
+    core, first, last = program.lane_columns
+    frames = [batch.body.once("frame", partial(_frame_elements, batch.body_ops)) for batch in batches]
     owner = np.repeat(np.arange(len(batches)), [batch.lanes for batch in batches])
     lanes = _places_of_tiles(core, first, last, owner, np.array(frames, np.int64))
     return target.element_bytes * _most_at_once(np.concatenate([_rings(*_rows(program)), _held(program), lanes]))
@@ -189,7 +182,7 @@ def _rows(program: BatchProgram) -> tuple[Ints, Ints]:
     load_row, load_core, load_step = _tables([(first_row[t], table) for t in slots for table in t.loads], 3)
     row, source, target, step = _tables([(first_row[t], table) for t in slots for table in t.messages], 4)
     read, lane = program.rows_read(first_row)
-    core, last_step = (_joined([of(batch) for batch in program.batches])[lane] for of in (_CORE, _LAST_STEP))
+    core, _, last_step = (column[lane] for column in program.lane_columns)
     arrivals = [computed[:3], (load_row, load_core, load_step), (row, target, step)]
     uses = [(computed[0], computed[1], computed[3]), (row, source, step), (read, core, last_step)]
     place, first = _extremes(np.concatenate(arrivals, axis=1), largest=False)

@@ -146,7 +146,6 @@ def _add_memory(program: BatchProgram, target: Target, found: dict[str, object])
     if not any(isinstance(batch.op, pim.CoreBatchOp) and not batch.op.results for batch in program.batches):
         saved: list[tuple[int, int, int]] = []
         for batch in program.batches:
-            ops = program.body_ops[batch.op]
-            saved.append((batch.lanes, *batch.body.once("overwritten", partial(overwritten, ops))))
+            saved.append((batch.lanes, *batch.body.once("overwritten", partial(overwritten, batch.body_ops))))
         found["overwritten"] = sum(lanes * values for lanes, values, _ in saved)
         found["overwritten_bytes"] = size * sum(lanes * elements for lanes, _, elements in saved)
