@@ -8,24 +8,37 @@ and the parts of a layer have equal ones. So a block is looked at once for all w
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, MutableMapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, cast
 from weakref import WeakValueDictionary
 
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from .block_ops import block_ops
 
 if TYPE_CHECKING:
     from .tile import ArrayAttr
 
-_OPERANDS, _TYPE = attrgetter("_operands"), attrgetter("_type")
-"""What is behind the properties `operands` and `type`, which take several times as long."""
-_PARENT, _PROPERTIES, _RESULTS = attrgetter("parent"), attrgetter("properties"), attrgetter("results")
-_REGIONS, _ATTRIBUTES, _SUCCESSORS = attrgetter("regions"), attrgetter("attributes"), attrgetter("successor_uses")
-_LOCATION = attrgetter("location")
+_PARTS = attrgetter(
+    "_next_op", "parent", "_operands", "results", "location", "properties", "attributes", "regions", "_successors"
+)
+"""All that there is of an op beside its class. What is behind properties, which take several times as long."""
+
+_TYPE = attrgetter("_type")
+
+_Parts = tuple[
+    Operation | None,
+    Block | None,
+    Sequence[SSAValue],
+    Sequence[SSAValue],
+    Attribute,
+    dict[str, Attribute],
+    dict[str, Attribute],
+    Sequence[Region],
+    Sequence[Block],
+]
 
 
 class BlockForm:
@@ -47,20 +60,68 @@ class BlockForm:
 class BlockLook:
     """One look at a block. The next one is the same object, if the block then consists of the very same objects."""
 
-    __slots__ = ("arrays", "block", "form", "ops", "parts", "value_count")
+    __slots__ = ("_arguments", "_parts", "_types", "_values", "arrays", "block", "form", "ops")
 
-    def __init__(self, block: Block, ops: list[Operation]) -> None:
+    def __init__(self, block: Block) -> None:
         self.block = block
-        self.ops = ops
+        self.ops = block_ops(block)
         self.form: BlockForm | None = None
         """None if more counts than is seen: regions, attributes and successors of ops, numbers that are not there, or
         ops that are linked in though another block is their parent."""
         self.arrays: Sequence[ArrayAttr] = ()
         """The properties that are arrays. What is written to the numbers of one is no change of the block."""
-        self.value_count = len(block.args) + sum(map(len, map(_RESULTS, ops)))
+        self._arguments = block.args
+        self._parts: list[_Parts] = list(map(_PARTS, self.ops))
+        self._values = list(chain(self._arguments, chain.from_iterable([one[3] for one in self._parts])))
+        self._types: list[Attribute] = list(map(_TYPE, self._values))
+
+    @property
+    def value_count(self) -> int:
         """Arguments, and results of the ops."""
-        self.parts: tuple[object, ...] = ()
-        """All that it consists of."""
+        return len(self._values)
+
+    def holds(self) -> bool:
+        """Whether the block is as it was."""
+        block, ops = self.block, self.ops
+        return (
+            block.first_op is (ops[0] if ops else None)
+            and block.args == self._arguments
+            and list(map(_PARTS, ops)) == self._parts
+            and list(map(_TYPE, self._values)) == self._types
+        )
+
+    def find_form(self, forms: MutableMapping[Hashable, BlockForm]) -> None:
+        """Looks for the form among those that are known of others, or adds it to them, and finds the arrays."""
+        following, parents, operands, results, locations, properties, *others = zip(*self._parts, strict=True)
+        if any(map(any, others)) or parents.count(self.block) < len(parents):
+            return
+        # What is in dictionaries may change.
+        others[0] = ({},) * len(parents)
+        copies = map(dict, properties)
+        self._parts = list(zip(following, parents, operands, results, locations, copies, *others, strict=True))
+        numbers = {value: number for number, value in enumerate(map(id, self._values))}
+        read = [numbers.setdefault(value, len(numbers)) for value in map(id, chain.from_iterable(operands))]
+        names = tuple(chain.from_iterable(properties))
+        attributes = [*chain.from_iterable([one.values() for one in properties])]
+        told: list[object] = [*map(id, attributes)]
+        array_names: list[str] = []
+        array_kind = array_class()
+        if array_kind is not None and array_kind in set(map(type, attributes)):
+            found = [place for place, one in enumerate(attributes) if type(one) is array_kind]
+            self.arrays = arrays = cast("list[ArrayAttr]", [attributes[place] for place in found])
+            if not all([array.has_data for array in arrays]):
+                return
+            array_names = [names[place] for place in found]
+            for place, array in zip(found, arrays, strict=True):
+                told[place] = (array.dtype.char, array.shape)
+        kinds = tuple(map(type, self.ops))
+        held = (*self._types, *locations)
+        lengths = tuple(map(len, chain(properties, operands, results)))
+        key = (len(self._arguments), kinds, tuple(read), names, tuple(told), tuple(map(id, held)), lengths)
+        form = forms.get(key)
+        if form is None:
+            form = forms[key] = BlockForm(kinds, array_names, (*held, *attributes))
+        self.form = form
 
 
 class BlockLooks:
@@ -85,65 +146,13 @@ class BlockLooks:
         return found
 
     def _look(self, block: Block) -> BlockLook:
-        ops = block_ops(block)
-        is_plain = not (any(map(_REGIONS, ops)) or any(map(_ATTRIBUTES, ops)) or any(map(_SUCCESSORS, ops)))
-        if not is_plain or list(map(_PARENT, ops)).count(block) < len(ops):
-            return BlockLook(block, ops)
-        arguments, results = block.args, list(map(_RESULTS, ops))
-        operands, properties = list(map(_OPERANDS, ops)), list(map(_PROPERTIES, ops))
-        types = list(map(_TYPE, chain(arguments, chain.from_iterable(results))))
-        locations = list(map(_LOCATION, ops))
-        parts = ops, arguments, operands, results, types, locations, properties
         before = self._before.get(id(block))
-        if before is not None and before.form is not None and before.parts == parts:
+        if before is not None and before.form is not None and before.holds():
             return before
-        look = BlockLook(block, ops)
-        look.parts = (*parts[:-1], list(map(dict, properties)))
-        self._find_form(look, properties, operands, results, types, locations)
+        look = BlockLook(block)
+        if look.ops:
+            look.find_form(self._forms)
         return look
-
-    def _find_form(
-        self,
-        look: BlockLook,
-        properties: Sequence[dict[str, Attribute]],
-        operands: Sequence[Sequence[SSAValue]],
-        results: Sequence[Sequence[SSAValue]],
-        types: Sequence[Attribute],
-        locations: Sequence[Attribute],
-    ) -> None:
-        """The form of a look with these parts, and its arrays."""
-        arguments = look.block.args
-        places = map(id, chain(arguments, chain.from_iterable(results)))
-        numbers = {value: number for number, value in enumerate(places)}
-        read = [numbers.setdefault(value, len(numbers)) for value in map(id, chain.from_iterable(operands))]
-        names = list(chain.from_iterable(properties))
-        values = list(chain.from_iterable([one.values() for one in properties]))
-        told: list[object] = [*map(id, values)]
-        array_names: list[str] = []
-        array_kind = array_class()
-        if array_kind is not None and array_kind in set(map(type, values)):
-            found = [place for place, value in enumerate(values) if type(value) is array_kind]
-            look.arrays = arrays = cast("list[ArrayAttr]", [values[place] for place in found])
-            if not all([array.has_data for array in arrays]):
-                return
-            array_names = [names[place] for place in found]
-            for place, array in zip(found, arrays, strict=True):
-                told[place] = (array.dtype.char, array.shape)
-        kinds = tuple(map(type, look.ops))
-        held = (*types, *locations)
-        key = (
-            len(arguments),
-            kinds,
-            tuple(read),
-            tuple(names),
-            tuple(told),
-            tuple(map(id, held)),
-            tuple(map(len, chain(properties, operands, results))),
-        )
-        form = self._forms.get(key)
-        if form is None:
-            form = self._forms[key] = BlockForm(kinds, array_names, (*held, *values))
-        look.form = form
 
 
 def array_class() -> type[ArrayAttr] | None:
