@@ -21,7 +21,7 @@ from ..dialects.block_looks import BlockLook
 from ..dialects.spat import shape_of
 from ..dialects.tile import ArrayAttr
 from .batch_facts import AnyBatch, BatchFacts, BatchMemory, LaneSchedule
-from .body_costs import BodyCost, by_node, instruction_cost, partial_results, partial_sums, tile_cost
+from .body_costs import BodyCost, by_node, instruction_cost, partial_sums, tile_cost
 from .body_memory import Body, TileBody, node_names
 from .derived import Derived
 from .loaded_constants import LoadedConstant, loaded_constants
@@ -29,6 +29,7 @@ from .op_kinds import ops_of
 from .target import Target
 
 Ints = NDArray[np.int64]
+_NO_NODES = frozenset[str]()
 _TRAVELS = (spat.DeferredCommunicationOp, spat.ChannelReceiveOp, pim.LoadOp, pim.TransferOp)
 
 
@@ -289,10 +290,10 @@ class BatchProgram:
     def _partial_of(self, tensor: Tensor | None, names: Sequence[str]) -> frozenset[str]:
         """Of which of these nodes an input is a sum of products of some slices, on whatever way it came."""
         if tensor is None or tensor.producer is None:
-            return frozenset()
+            return _NO_NODES
         body = self.bodies[tensor.producer]
-        if not isinstance(body, TileBody) or not partial_results(body.content)[tensor.result]:
-            return frozenset()
+        if not isinstance(body, TileBody) or not body.partial_results[tensor.result]:
+            return _NO_NODES
         return frozenset(names).intersection(self._labels[tensor.producer].split("+"))
 
     def _collect_tables(self) -> None:

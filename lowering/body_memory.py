@@ -8,6 +8,7 @@ immutable.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from xdsl.ir import Attribute, Operation
@@ -17,6 +18,7 @@ from ..dialects.block_looks import BlockForm, BlockLook
 from ..dialects.location import node_name
 from ..dialects.tile import ArrayAttr
 from .body_content import BodyContent, content_of
+from .body_costs import partial_results
 
 FoundT = TypeVar("FoundT")
 
@@ -45,6 +47,11 @@ class TileBody(Body):
     def __init__(self, names: list[str], content: BodyContent) -> None:
         super().__init__(names)
         self.content = content
+
+    @cached_property
+    def partial_results(self) -> tuple[bool, ...]:
+        """Of each result, whether it is a sum of products of some slices."""
+        return partial_results(self.content)
 
 
 class BodyMemory:

@@ -185,6 +185,7 @@ class _Fields:
         Copies compute nothing: a row that goes to two outputs is stored from two places.
         """
         values = self.program.values
+        inputs = [values.get(id(batch.operands[0][0])) if batch.operands[0] else None for batch in self.batches]
         first: dict[int, Tensor] = {}
         """What stands for a tensor that is computed again, by the identity of this."""
 
@@ -197,16 +198,15 @@ class _Fields:
             parts = one.cost.products > 0 and one.names == other.names
             return not parts and _computes_the_same(one.op, other.op)
 
-        similar: dict[object, list[tuple[Batch, tuple[SSAValue, ...]]]] = {}
+        similar: dict[object, list[Batch]] = {}
         readers: dict[object, list[Batch]] = {}
-        for batch in self.batches:
-            operands = tuple(batch.op.operands)
-            key = batch.lanes, len(operands), same(operands[0]) if operands else 0, len(batch.op.results)
+        for batch, tensor in zip(self.batches, inputs, strict=True):
+            key = batch.lanes, id(first.get(id(tensor), tensor)), len(batch.operands[0]), len(batch.op.results)
             alike = similar.setdefault(key, [])
-            alike.append((batch, operands))
+            alike.append(batch)
             # Most batches are like no other, so that there is nothing to compare.
-            for one, read in alike if len(alike) == 2 else alike[-1:] if len(alike) > 2 else ():
-                same_reads = readers.setdefault((key, tuple(map(same, read))), [])
+            for one in alike if len(alike) == 2 else alike[-1:] if len(alike) > 2 else ():
+                same_reads = readers.setdefault((key, tuple(map(same, one.op.operands))), [])
                 other = next((other for other in same_reads if again(one, other)), None)
                 if other is None:
                     same_reads.append(one)
