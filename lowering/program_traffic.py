@@ -120,7 +120,7 @@ class Traffic:
                 )
                 for batch, reads, makes in zip(self._program.batches, links.reads, links.makes, strict=True)
             ]
-            return ScheduledLanes(links.rows, links.computed, runs)
+            return ScheduledLanes(links.rows, links.computed, runs, self._rows_read)
 
         return self._once("lanes", found)
 
@@ -135,8 +135,15 @@ class Traffic:
         what is not planned goes at once, at the last step of the lane that computes its row.
         """
         constants = self.timed_constant_loads() * np.array([1, element_bytes, element_bytes, 1])
-        loads, messages = self._in_order(self.loads, 3, element_bytes), self._in_order(self.messages, 4, element_bytes)
-        return Moves(loads, messages, constants)
+
+        def found() -> tuple[Ints, Ints]:
+            return self._in_order(self.loads, 3, element_bytes), self._in_order(self.messages, 4, element_bytes)
+
+        if self._level is Level.SCHEDULED and not any([t.needs or t.messages or t.loads for t in self._tensors]):
+            sends = [batch.sends for batch in self._program.batches]
+            planned = tuple([None if table is None else (table.shape, table.tobytes()) for table in sends])
+            return Moves(*self._once(("moves", element_bytes, planned), found), constants)
+        return Moves(*found(), constants)
 
     def _in_order(self, tables: Sequence[tuple[Tensor, Ints]], columns: int, element_bytes: int) -> Ints:
         """One table, in the order of tensors and then of the last column, which is the step; and the bytes of rows."""
@@ -208,13 +215,15 @@ class Traffic:
         """Rows of all tensors, each with each core that reads it, as one number, ascending."""
 
         def found() -> Ints:
-            program = self._program
-            key = "rows read", self._links
-            read, lane = program.by_facts.once(key, lambda: program.rows_read(self._first_rows))
-            core = program.lane_columns[0][lane]
-            return distinct(read * _CORES + core)
+            read, lane = self._rows_read()
+            return distinct(read * _CORES + self._program.lane_columns[0][lane])
 
         return self._once("read", found)
+
+    def _rows_read(self) -> tuple[Ints, Ints]:
+        """Rows of all tensors that lanes read, and the lane of each, ascending."""
+        program, first = self._program, self._first_rows
+        return program.by_facts.once(("rows read", self._links), lambda: program.rows_read(first))
 
     def _tables_of(self, pairs: Ints) -> list[Ints]:
         """The tables of all tensors, of rows and cores as one number, ascending."""

@@ -193,21 +193,27 @@ class _Fields:
             found = values.get(id(value)) or self._constant(value)
             return id(first.get(id(found), found))
 
-        def again(one: Batch, other: Batch) -> bool:
+        def are_parts(one: Batch, other: Batch) -> bool:
             # Parts of one layer may well have equal weights. More products of a node than before are counted anyway.
-            parts = one.cost.products > 0 and one.names == other.names
-            return not parts and _computes_the_same(one.op, other.op)
+            return one.cost.products > 0 and one.names == other.names
 
         similar: dict[object, list[Batch]] = {}
+        compared: dict[object, int] = {}
+        """How many of them."""
         readers: dict[object, list[Batch]] = {}
         for batch, tensor in zip(self.batches, inputs, strict=True):
             key = batch.lanes, id(first.get(id(tensor), tensor)), len(batch.operands[0]), len(batch.op.results)
             alike = similar.setdefault(key, [])
             alike.append(batch)
-            # Most batches are like no other, so that there is nothing to compare.
-            for one in alike if len(alike) == 2 else alike[-1:] if len(alike) > 2 else ():
+            # Most batches are like no other, or like parts of the same layer: then there is nothing to compare.
+            if len(alike) == 1 or all([are_parts(batch, other) for other in alike]):
+                continue
+            new = alike[compared.get(key, 0) :]
+            compared[key] = len(alike)
+            for one in new:
                 same_reads = readers.setdefault((key, tuple(map(same, one.op.operands))), [])
-                other = next((other for other in same_reads if again(one, other)), None)
+                others = (other for other in same_reads if not are_parts(one, other))
+                other = next((other for other in others if _computes_the_same(one.op, other.op)), None)
                 if other is None:
                     same_reads.append(one)
                     continue
