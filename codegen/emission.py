@@ -18,10 +18,10 @@ from xdsl.ir import SSAValue
 
 from ..analysis.proxies import UNNAMED
 from ..dialects import pim
-from ..dialects.block_ops import block_ops
+from ..dialects.block_looks import BlockLooks
 from ..dialects.location import node_name
 from ..dialects.tile import ArrayAttr
-from ..lowering.body_memory import BodyMemory
+from ..lowering.body_memory import Body, BodyMemory
 from ..lowering.event_order import PROLOGUE, Phase, event_key
 from ..lowering.instruction_chains import chains_of
 from ..lowering.instruction_steps import instruction_steps
@@ -106,7 +106,7 @@ def emission_of(module: ModuleOp) -> Emission:
     program = next(op for op in module.body.block.ops if isinstance(op, pim.ProgramOp))
     found = Emission(target.machine.core_count, in_order=target.machine.rob_size == 1)
     known: dict[object, int] = {}
-    bodies = BodyMemory()
+    bodies, looks = BodyMemory(), BlockLooks()
     constants: set[ArrayAttr] = set()
     held: dict[tuple[int, int], list[I64]] = {}
     transfers: list[pim.TransferOp] = []
@@ -132,7 +132,7 @@ def emission_of(module: ModuleOp) -> Emission:
             case pim.OutputOp():
                 _store(found, op, target)
             case pim.CoreBatchOp():
-                _batch(found, op, target, known, bodies)
+                _batch(found, op, target, known, bodies.body(looks.at(op.block)))
             case _:
                 pass
     if transfers:
@@ -147,10 +147,10 @@ def emission_of(module: ModuleOp) -> Emission:
     return found
 
 
-def _batch(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[object, int], bodies: BodyMemory) -> None:
+def _batch(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[object, int], body: Body) -> None:
     """All lanes issue the same, and so do equal bodies."""
     lanes, cores = op.lane_count, op.lane_cores
-    lane = bodies.body(op.block, block_ops(op.block)).once("emission", lambda: _lane(found, op, target, known))
+    lane = body.once("emission", lambda: _lane(found, op, target, known))
     for opcode, count in lane.kinds.items():
         found.kinds[opcode] += lanes * count
     found.moved_bytes[Op.LMV] += lanes * lane.copied_bytes

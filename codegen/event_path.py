@@ -70,7 +70,9 @@ class EventPath:
         for sender, receiver, at_sender, at_receiver, send, receive in zip(
             *(column.tolist() for column in columns), strict=True
         ):
-            start = max(at_sender + late[sender], at_receiver + late[receiver])
+            start, other = at_sender + late[sender], at_receiver + late[receiver]
+            if other > start:
+                start = other
             late[sender] = start - at_sender + send
             late[receiver] = start - at_receiver + receive
         return int((last + np.array(late, np.int64)).max(initial=0))

@@ -96,10 +96,8 @@ def core_name(core: int) -> str:
 
 def place_digest(places: Sequence[tuple[str, int]]) -> str:
     """Stands for the cores of each node: pairs of node name and core, in any order."""
-    state = blake2b(digest_size=8)
-    for name, core in sorted(set(places)):
-        state.update(f"{name}\0{core}\0".encode())
-    return state.hexdigest()
+    lines = [f"{name}\0{core}\0" for name, core in sorted(set(places))]
+    return blake2b("".join(lines).encode(), digest_size=8).hexdigest()
 
 
 def _times(program: Program, machine: Machine, precision: Precision, met: Rendezvous | None) -> dict[str, object]:
@@ -128,10 +126,9 @@ def _nodes(package: Package, core: npt.NDArray[np.int32]) -> dict[str, object]:
     pairs = node[computes].astype(np.int64) * program.core_count + core[computes]
     # A core mostly computes something of one node for a while.
     changes = np.flatnonzero(np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)])
-    places: list[tuple[str, int]] = []
-    for pair in map(int, np.unique(pairs[changes])):
-        number, one = divmod(pair, program.core_count)
-        places.append((names[number], one))
+    cores = program.core_count
+    found: list[int] = np.unique(pairs[changes]).tolist()
+    places = [(names[pair // cores], pair % cores) for pair in found]
     width: dict[str, int] = {}
     for name, _ in set(places):
         width[name] = width.get(name, 0) + 1

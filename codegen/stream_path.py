@@ -33,6 +33,8 @@ def stream_path(program: Program, cycles: I64, met: Rendezvous | None = None) ->
     """Of each core, when its next instruction begins, less the cycles of all instructions before it in the columns."""
     columns = (core[send], core[receive], before[send], before[receive])
     for source, target, at_source, at_target in zip(*(column.tolist() for column in columns), strict=True):
-        start = max(at_source + late[source], at_target + late[target])
+        start, other = at_source + late[source], at_target + late[target]
+        if other > start:
+            start = other
         late[source], late[target] = start - at_source, start - at_target
     return int((ends[1:] + np.array(late, np.int64)).max(initial=0))

@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from operator import attrgetter
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
 from ..analysis.window import OUTSIDE, RowWindow, window_rows
 from ..dialects import pim, spat
+from ..dialects.block_looks import BlockLook
 from ..dialects.spat import WindowAttr, shape_of
-from ..dialects.tile import ArrayAttr
+from ..dialects.tile import Array, ArrayAttr
 from .body_memory import Body, BodyMemory
+from .derived import DerivedMemory
 from .op_kinds import is_of
 
 Ints = NDArray[np.int64]
@@ -133,13 +135,17 @@ class BatchMemory:
 
     def __init__(self) -> None:
         self.bodies = BodyMemory()
+        self.derived = DerivedMemory()
         self._kept: dict[object, BatchFacts] = {}
         self._seen: dict[object, BatchFacts] = {}
         self._schedules: dict[object, LaneSchedule] = {}
         """By their elements: lowering a batch leaves its lanes where they are."""
+        self._looks: dict[tuple[int, ...], _ScheduleLook] = {}
+        """By the identity of the properties that a schedule follows from."""
+        self._looks_before: dict[tuple[int, ...], _ScheduleLook] = {}
 
-    def facts(self, op: AnyBatch, body_ops: Sequence[Operation]) -> BatchFacts:
-        """What is known of a batch as it is now; ``body_ops`` are the ops of its body.
+    def facts(self, op: AnyBatch, look: BlockLook) -> BatchFacts:
+        """What is known of a batch as it is now, with a look at its block.
 
         It follows from objects that are known by their identity, and held meanwhile, and from elements of arrays, which
         could be written to.
@@ -147,9 +153,9 @@ class BatchMemory:
         properties = op.properties
         windows = cast("BuiltinArrayAttr[Attribute]", properties["windows"])
         if is_of(type(op), (spat.BatchOp,)):
-            body = self.bodies.tile_body(op.block, len(windows), body_ops)
+            body = self.bodies.tile_body(look, len(windows))
         else:
-            body = self.bodies.body(op.block, body_ops)
+            body = self.bodies.body(look)
         held: list[object] = [
             body,
             properties["lanes"],
@@ -167,13 +173,24 @@ class BatchMemory:
 
     def schedule(self, op: AnyBatch) -> LaneSchedule | None:
         """Where and when its lanes run; None if it is not scheduled."""
-        properties = op.properties
-        columns = [properties.get(name) for name in ("cores", "steps", "spans", "resumes")]
-        if columns[0] is None or columns[1] is None:
+        held = tuple(map(op.properties.get, _SCHEDULE))
+        if held[0] is None or held[1] is None:
             return None
-        arrays = [one.array if isinstance(one, ArrayAttr) else None for one in columns]
+        key = tuple(map(id, held))
+        arrays = [one.array if type(one) is ArrayAttr else None for one in held[:4]]
+        elements = [None if one is None else one.tobytes() for one in arrays]
+        look = self._looks.get(key) or self._looks_before.get(key)
+        if look is None or look.elements != elements:
+            look = _ScheduleLook(held, elements, self._find_schedule(op, arrays, elements))
+        self._looks[key] = look
+        return look.schedule
+
+    def _find_schedule(
+        self, op: AnyBatch, arrays: Sequence[Array | None], elements: Sequence[bytes | None]
+    ) -> LaneSchedule:
         lanes, replicas = op.lane_count, op.replica_count
-        key = lanes, replicas, *[None if one is None else (one.dtype.char, one.shape, one.tobytes()) for one in arrays]
+        kinds = [None if one is None else (one.dtype.char, one.shape) for one in arrays]
+        key = lanes, replicas, *kinds, *elements
         found = self._schedules.get(key)
         if found is None:
             cores, steps, _, _ = arrays
@@ -191,7 +208,22 @@ class BatchMemory:
     def forget_others(self) -> None:
         """Ends a look at a module: what was not in it is let go."""
         self.bodies.forget_others()
+        self.derived.forget_others()
         self._kept, self._seen = self._seen, {}
+        self._looks_before, self._looks = self._looks, {}
+
+
+_SCHEDULE = "cores", "steps", "spans", "resumes", "lanes", "replicas"
+"""Properties that the schedule of a batch follows from; the first four are arrays."""
+
+
+class _ScheduleLook(NamedTuple):
+    """What a look at these properties has found."""
+
+    held: tuple[Attribute | None, ...]
+    elements: list[bytes | None]
+    """Of the arrays, which could be written to."""
+    schedule: LaneSchedule
 
 
 def _window(op: AnyBatch, index: int, window: Attribute) -> tuple[RowWindow | None, Ints]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +17,19 @@ from xdsl.ir import Operation, SSAValue
 from ..analysis.proxies import UNNAMED
 from ..analysis.window import RowWindow
 from ..dialects import pim, spat
+from ..dialects.block_looks import BlockLook
 from ..dialects.spat import shape_of
 from ..dialects.tile import ArrayAttr
 from .batch_facts import AnyBatch, BatchFacts, BatchMemory, LaneSchedule
-from .body_costs import BodyCost, by_node, instruction_cost, partial_results, partial_sums, tile_cost
+from .body_costs import BodyCost, by_node, instruction_cost, partial_sums, tile_cost
 from .body_memory import Body, TileBody, node_names
-from .loaded_constants import LoadedConstant
+from .derived import Derived
+from .loaded_constants import LoadedConstant, loaded_constants
 from .op_kinds import ops_of
 from .target import Target
 
 Ints = NDArray[np.int64]
+_NO_NODES = frozenset[str]()
 _TRAVELS = (spat.DeferredCommunicationOp, spat.ChannelReceiveOp, pim.LoadOp, pim.TransferOp)
 
 
@@ -61,6 +65,7 @@ class Batch:
     def __init__(
         self,
         op: AnyBatch,
+        body_ops: Sequence[Operation],
         operands: Sequence[Sequence[SSAValue]],
         facts: BatchFacts,
         schedule: LaneSchedule | None,
@@ -71,6 +76,8 @@ class Batch:
         read_inputs: tuple[int, ...],
     ) -> None:
         self.op = op
+        self.body_ops = body_ops
+        """The ops of its body."""
         self.operands = operands
         """As `split_operands` of the op has them."""
         self.names = names
@@ -88,10 +95,21 @@ class Batch:
         self.body = facts.body
         self.lane_reads = facts.reads
         """The rows that lanes read of all inputs."""
-        self.fetches = _table(op, "fetches")
+
+    @cached_property
+    def fetches(self) -> Ints | None:
         """[n, 3] constants that are loaded as planned: which of the batch, core, step."""
-        self.sends = _table(op, "sends")
+        return _table(self.op, "fetches")
+
+    @cached_property
+    def sends(self) -> Ints | None:
         """[n, 3] rows that are sent as planned: row, core that reads it, step."""
+        return _table(self.op, "sends")
+
+    @cached_property
+    def loaded_constants(self) -> list[LoadedConstant]:
+        """What each of its cores loads for vector instructions."""
+        return loaded_constants(self.op, self.operands, self.cost)
 
     @property
     def scheduled(self) -> LaneSchedule:
@@ -137,7 +155,7 @@ class Batch:
 def _table(op: AnyBatch, name: str) -> Ints | None:
     """A property of a batch that need not be there."""
     found = op.properties.get(name)
-    return found.array.astype(np.int64, copy=False) if isinstance(found, ArrayAttr) else None
+    return found.array.astype(np.int64, copy=False) if type(found) is ArrayAttr else None
 
 
 class BatchProgram:
@@ -145,38 +163,55 @@ class BatchProgram:
 
     def __init__(
         self,
-        bodies: Mapping[AnyBatch, Sequence[Operation]],
+        bodies: Sequence[tuple[AnyBatch, BlockLook]],
         others: Sequence[Operation],
         target: Target | None,
         memory: BatchMemory,
     ) -> None:
-        """Of batches with the ops of their bodies, and of the ops beside them."""
+        """Of batches with looks at their blocks, and of the ops beside them."""
         self.others = others
         self.target = target
         self.values: dict[int, Tensor] = {}
         """The tensor that each value or buffer stands for, by the identity of the value, which ops hold: to hash one
         takes a call."""
-        self.body_ops = bodies
-        """The ops of the body of each batch."""
-        self.loaded_constants: dict[AnyBatch, list[LoadedConstant]] = {}
-        """Of each batch that was asked for, what each of its cores loads."""
-        self._labels = node_names(bodies, memory.bodies.names)
-        self._facts = [memory.facts(op, ops) for op, ops in bodies.items()]
-        self._schedules = [memory.schedule(op) for op in bodies]
-        self._operands: list[Sequence[Sequence[SSAValue]]] = [op.split_operands for op in bodies]
-        memory.forget_others()
+        ops = [op for op, _ in bodies]
+        self._labels = node_names(ops, memory.bodies.names)
+        self._facts = [memory.facts(op, look) for op, look in bodies]
+        self._schedules = [memory.schedule(op) for op in ops]
+        self._operands: list[Sequence[Sequence[SSAValue]]] = [op.split_operands for op in ops]
         self.bodies = [facts.body for facts in self._facts]
-        self._name_tensors()
-        self.batches = [self._batch(index, op) for index, op in enumerate(bodies)]
+        self._name_tensors(ops)
+        self.batches = [self._batch(index, op, look) for index, (op, look) in enumerate(bodies)]
         self._collect_tables()
         self.tensors = list(dict.fromkeys(self.values.values()))
         self.scheduled = all(batch.schedule is not None for batch in self.batches)
+        self.by_facts = memory.derived.of(self._facts)
+        """What follows from the facts of batches."""
+        costs = [part for batch in self.batches for part in (batch.cost, batch.by_node)]
+        self.by_lanes = memory.derived.of([*self._labels, *self._facts, *self._schedules, *costs])
+        """What follows from the nodes and costs of batches, and from where and when their lanes run, too."""
+        memory.forget_others()
 
     def rescheduled(self, batches: list[Batch]) -> BatchProgram:
         """The program with these batches, which are the same but for cores and times."""
         other = copy(self)
         other.batches = batches
+        other.by_lanes = Derived()
         return other
+
+    @property
+    def lane_columns(self) -> tuple[Ints, Ints, Ints]:
+        """Of all lanes, batch by batch, the core, the first step and the last one."""
+
+        def found() -> tuple[Ints, Ints, Ints]:
+            schedules = [batch.scheduled for batch in self.batches]
+            core, step, span = (
+                np.concatenate([getattr(schedule, name) for schedule in schedules])
+                for name in ("cores", "steps", "spans")
+            )
+            return core, step, step + span - 1
+
+        return self.by_lanes.once("columns", found)
 
     def rows_read(self, first_row: Mapping[Tensor, int]) -> tuple[Ints, Ints]:
         """All that lanes read of tensors whose rows are numbered from ``first_row`` on: the row, and the lane, numbered
@@ -195,21 +230,16 @@ class BatchProgram:
         row = np.concatenate(rows) + np.array(begins, np.int64)[np.concatenate(places)]
         return row, np.repeat(np.arange(len(count)), count)
 
-    def _name_tensors(self) -> None:
-        index: dict[Operation, int] = {op: position for position, op in enumerate(self.body_ops)}
-        for op, position in index.items():
+    def _name_tensors(self, batches: Sequence[AnyBatch]) -> None:
+        for position, op in enumerate(batches):
             for number, (value, shape) in enumerate(zip(op.results, self._facts[position].shapes, strict=True)):
                 self.values[id(value)] = Tensor(shape, position, number, self._labels[position])
         for op in ops_of(self.others, spat.InputOp, pim.InputOp):
             self.values[id(op.result)] = Tensor(shape_of(op.result), None, 0, op.input_name.data)
-        producers = {
-            out: place
-            for op, place in index.items()
-            if isinstance(op, pim.CoreBatchOp)
-            for out in self._operands[place][3]
-        }
+        outs = [operands[3] if len(operands) > 3 else () for operands in self._operands]
+        producers = {id(out): place for place, mine in enumerate(outs) for out in mine}
         for op in ops_of(self.others, pim.RowsOp):
-            position = producers.get(op.result)
+            position = producers.get(id(op.result))
             label = UNNAMED if position is None else self._labels[position]
             self.values[id(op.result)] = Tensor(shape_of(op.result), position, 0, label)
         # The values that stand for a tensor after it has travelled. Their sources may follow one another.
@@ -224,7 +254,7 @@ class BatchProgram:
             raise KeyError(value)
         return found
 
-    def _batch(self, index: int, op: AnyBatch) -> Batch:
+    def _batch(self, index: int, op: AnyBatch, look: BlockLook) -> Batch:
         facts = self._facts[index]
         operands = self._operands[index]
         inputs = operands[0]
@@ -237,27 +267,33 @@ class BatchProgram:
                 read_inputs.append(place)
                 tensor.readers.append((index, rows))
         names = self._labels[index].split("+")
-        cost, by_nodes = self._costs(op, facts, tensors, names)
-        return Batch(op, operands, facts, self._schedules[index], names, cost, by_nodes, reads, tuple(read_inputs))
+        on_tensors = bool(op.results)
+        cost, by_nodes = self._costs(facts.body, look.ops, on_tensors, tensors, names)
+        schedule, ops = self._schedules[index], look.ops
+        return Batch(op, ops, operands, facts, schedule, names, cost, by_nodes, reads, tuple(read_inputs))
 
     def _costs(
-        self, op: AnyBatch, facts: BatchFacts, inputs: Sequence[Tensor | None], names: Sequence[str]
+        self,
+        body: Body,
+        ops: Sequence[Operation],
+        on_tensors: bool,
+        inputs: Sequence[Tensor | None],
+        names: Sequence[str],
     ) -> tuple[BodyCost, dict[str, dict[str, int]]]:
         """Of one lane: its cost; elements of products, and of sums of products of slices, by node."""
-        body, target = facts.body, self.target
+        target = self.target
         if isinstance(body, TileBody):
             sums = tuple([self._partial_of(tensor, names) for tensor in inputs])
             return body.once(("cost", target, sums), lambda: _tile_costs(body, target, sums))
-        ops, on_tensors = self.body_ops[op], bool(op.results)
         return body.once(("cost", target, on_tensors), lambda: _instruction_costs(body, ops, on_tensors, target))
 
     def _partial_of(self, tensor: Tensor | None, names: Sequence[str]) -> frozenset[str]:
         """Of which of these nodes an input is a sum of products of some slices, on whatever way it came."""
         if tensor is None or tensor.producer is None:
-            return frozenset()
+            return _NO_NODES
         body = self.bodies[tensor.producer]
-        if not isinstance(body, TileBody) or not partial_results(body.content)[tensor.result]:
-            return frozenset()
+        if not isinstance(body, TileBody) or not body.partial_results[tensor.result]:
+            return _NO_NODES
         return frozenset(names).intersection(self._labels[tensor.producer].split("+"))
 
     def _collect_tables(self) -> None:

@@ -1,25 +1,24 @@
 """The bodies of batches, kept from one look at a module to the next: most passes leave most bodies alone, and the parts
 of a layer have equal ones.
 
-A body is known by everything that it consists of: classes of ops, which of its values they read, names and values of
-properties, types, locations. The values are known by their identity, and held meanwhile, so that no identity stands for
-two. What they hold is immutable, but for the elements of arrays, which are compared themselves.
+A body is known by the form of its block, and by the elements of arrays, which could be written to. All else is
+immutable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import chain
-from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar, cast
+from collections.abc import Callable, Hashable, Iterable
+from functools import cached_property
+from typing import Any, TypeVar, cast
 
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 
 from ..analysis.proxies import UNNAMED
+from ..dialects.block_looks import BlockForm, BlockLook
 from ..dialects.location import node_name
-from ..dialects.spat import PickOp
 from ..dialects.tile import ArrayAttr
 from .body_content import BodyContent, content_of
+from .body_costs import partial_results
 
 FoundT = TypeVar("FoundT")
 
@@ -30,10 +29,9 @@ NodeNames = dict[int, tuple[Attribute, str]]
 class Body:
     """What equal bodies have in common."""
 
-    def __init__(self, names: list[str], held: Sequence[object]) -> None:
+    def __init__(self, names: list[str]) -> None:
         self.names = names
         """The node that each op comes from."""
-        self._held = held
         self._found: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, compute: Callable[[], FoundT]) -> FoundT:
@@ -46,9 +44,14 @@ class Body:
 class TileBody(Body):
     """A body of tile ops."""
 
-    def __init__(self, names: list[str], held: Sequence[object], content: BodyContent) -> None:
-        super().__init__(names, held)
+    def __init__(self, names: list[str], content: BodyContent) -> None:
+        super().__init__(names)
         self.content = content
+
+    @cached_property
+    def partial_results(self) -> tuple[bool, ...]:
+        """Of each result, whether it is a sum of products of some slices."""
+        return partial_results(self.content)
 
 
 class BodyMemory:
@@ -57,44 +60,52 @@ class BodyMemory:
     def __init__(self) -> None:
         self.names: NodeNames = {}
         """Of the locations of all modules that were looked at."""
-        self._kept: dict[object, Body] = {}
-        self._seen: dict[object, Body] = {}
-        self._looks: dict[int, _TileLook] = {}
-        """By the identity of each block, which is held meanwhile, the last look at it."""
-        self._new_looks: dict[int, _TileLook] = {}
+        self._kept: dict[Hashable, Body] = {}
+        self._seen: dict[Hashable, Body] = {}
+        self._places: dict[BlockForm, _Unplaced] = {}
+        """Of bodies of instructions, what they are without places."""
+        self._new_places: dict[BlockForm, _Unplaced] = {}
 
-    def tile_body(self, block: Block, inputs: int, ops: Sequence[Operation]) -> TileBody:
-        """The body of tile ops in ``block``, which consists of ``ops`` and whose first ``inputs`` arguments are
-        windows.
+    def tile_body(self, look: BlockLook, inputs: int) -> TileBody:
+        """The body of tile ops in the block that is looked at, whose first ``inputs`` arguments are windows.
 
         KeyError if it uses values from outside.
         """
-        parts = _Parts.of(block, inputs, ops)
-        last = self._looks.get(id(block))
-        if last is None or not last.is_of(parts):
-            last = _TileLook(parts)
-            found = self._seen.get(last.key) or self._kept.get(last.key)
-            if found is None:
-                found = TileBody(node_names(ops, self.names), last.held, content_of(block.args, inputs, ops))
-            assert isinstance(found, TileBody)
-            last.body = found
-        self._new_looks[id(block)] = last
-        self._seen[last.key] = last.body
-        return last.body
+        key = look.form, inputs, tuple(map(_elements, look.arrays))
+        found = self._seen.get(key) or self._kept.get(key)
+        if found is None or look.form is None:
+            names = node_names(look.ops, self.names)
+            found = TileBody(names, content_of(look.block.args, inputs, look.ops))
+        assert isinstance(found, TileBody)
+        self._seen[key] = found
+        return found
 
-    def body(self, block: Block, ops: Sequence[Operation]) -> Body:
-        """The body of instructions in ``block``, in whatever places their weights and their tiles are."""
-        look = _Look(block.args, ops, placed=True)
-        found = self._seen.get(look.key) or self._kept.get(look.key)
+    def body(self, look: BlockLook) -> Body:
+        """The body of instructions in the block that is looked at, in whatever places their weights and their tiles
+        are. Those of weights are told apart, whichever they are; those of tiles make no difference."""
+        if look.form is None:
+            return Body(node_names(look.ops, self.names))
+        unplaced = self._places.get(look.form) or self._new_places.get(look.form)
+        if unplaced is None:
+            unplaced = _Unplaced(look)
+        self._new_places[look.form] = unplaced
+        numbers: dict[object, int] = {}
+        arrays = [
+            numbers.setdefault(_elements(one), len(numbers)) if name == _GROUPS else _elements(one)
+            for name, one in zip(look.form.array_names, look.arrays, strict=True)
+            if name != _ADDRESSES
+        ]
+        key = unplaced, tuple(arrays)
+        found = self._seen.get(key) or self._kept.get(key)
         if found is None:
-            found = Body(node_names(ops, self.names), look.held)
-        self._seen[look.key] = found
+            found = Body(node_names(look.ops, self.names))
+        self._seen[key] = found
         return found
 
     def forget_others(self) -> None:
         """Ends a look at a module: bodies that were not in it are let go."""
         self._kept, self._seen = self._seen, {}
-        self._looks, self._new_looks = self._new_looks, {}
+        self._places, self._new_places = self._new_places, {}
 
 
 def node_names(ops: Iterable[Operation], known: NodeNames | None = None) -> list[str]:
@@ -110,113 +121,40 @@ def node_names(ops: Iterable[Operation], known: NodeNames | None = None) -> list
     return found
 
 
-_LOCATION, _PROPERTIES, _RESULTS = attrgetter("location"), attrgetter("properties"), attrgetter("results")
-_OPERANDS, _TYPE = attrgetter("_operands"), attrgetter("_type")
-"""What is behind the properties `operands` and `type`, which take several times as long."""
+_GROUPS, _ADDRESSES = "groups", "addresses"
+"""Properties of instructions and of tiles that differ between batches which do the same."""
 
 
-_PLACES = frozenset(("groups", "addresses"))
-"""Properties of instructions and tiles that differ between batches which do the same."""
+class _Unplaced:
+    """The form of a body of instructions without the places of weights and tiles. Hashed once."""
 
+    __slots__ = ("_content", "_form", "_hash")
 
-class _Parts(NamedTuple):
-    """A body of tile ops as it is now, part by part. Two of the same body mostly consist of the same objects, and are
-    compared faster than a key is made."""
-
-    block: Block
-    inputs: int
-    arguments: Sequence[SSAValue]
-    ops: list[Operation]
-    operands: list[tuple[SSAValue, ...]]
-    results: list[Sequence[SSAValue]]
-    types: list[Attribute]
-    """Of arguments and results."""
-    locations: list[Attribute]
-    properties: list[dict[str, Attribute]]
-
-    @staticmethod
-    def of(block: Block, inputs: int, ops: Sequence[Operation]) -> _Parts:
-        arguments, ops, results = block.args, list(ops), list(map(_RESULTS, ops))
-        types = list(map(_TYPE, chain(arguments, chain.from_iterable(results))))
-        columns = list(map(_LOCATION, ops)), list(map(_PROPERTIES, ops))
-        return _Parts(block, inputs, arguments, ops, list(map(_OPERANDS, ops)), results, types, *columns)
-
-
-class _Key:
-    """A key that is hashed once."""
-
-    __slots__ = ("_content", "_hash")
-
-    def __init__(self, content: Hashable) -> None:
-        self._content = content
-        self._hash = hash(content)
+    def __init__(self, look: BlockLook) -> None:
+        numbers = {id(argument): number for number, argument in enumerate(look.block.args)}
+        for op in look.ops:
+            numbers.update((id(result), len(numbers)) for result in op.results)
+        types = [value.type for value in (*look.block.args, *(result for op in look.ops for result in op.results))]
+        content: list[object] = [len(look.block.args), *map(id, types)]
+        for op in look.ops:
+            read = [numbers.setdefault(id(operand), len(numbers)) for operand in op.operands]
+            content.append((type(op), len(op.results), id(op.location), *read, _GROUPS in op.properties))
+            content += [
+                (name, one.dtype.char, one.shape) if type(one) is ArrayAttr else (name, id(one))
+                for name, one in op.properties.items()
+                if name not in (_GROUPS, _ADDRESSES)
+            ]
+        self._content = tuple(content)
+        self._hash = hash(self._content)
+        self._form = look.form
+        """Holds all that is known by its identity here."""
 
     def __hash__(self) -> int:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self._content == other._content
+        return isinstance(other, _Unplaced) and self._content == other._content
 
 
-class _TileLook:
-    """A look at a body of tile ops. What is found then holds for as long as nothing of it changes."""
-
-    def __init__(self, parts: _Parts) -> None:
-        look = _Look(parts.arguments, parts.ops)
-        self.key = _Key((parts.inputs, look.key))
-        self.held = look.held
-        self.body: TileBody
-        self._parts = parts._replace(properties=list(map(dict, parts.properties)))
-        self._picks = [op for op in parts.ops if type(op) is PickOp]
-        self._tables = _tables(self._picks)
-
-    def is_of(self, parts: _Parts) -> bool:
-        """Whether the body is as it was."""
-        return self._parts == parts and (not self._picks or self._tables == _tables(self._picks))
-
-
-def _tables(ops: Sequence[Operation]) -> tuple[object, ...]:
-    """The elements of the tables that tiles are picked by."""
-    tables = [op.table for op in ops if type(op) is PickOp]
-    return tuple([table.array.tobytes() if table.has_data else None for table in tables])
-
-
-class _Look:
-    """A body as it is now. Few steps here are Python's own, since every body is looked at behind every pass."""
-
-    def __init__(self, arguments: Sequence[SSAValue], ops: Sequence[Operation], placed: bool = False) -> None:
-        """``placed``: weights and tiles may have places. Those of weights are told apart, whichever they are; those of
-        tiles make no difference."""
-        properties = list(map(_PROPERTIES, ops))
-        operands = list(map(_OPERANDS, ops))
-        results = list(map(_RESULTS, ops))
-        values = [*arguments, *chain.from_iterable(results)]
-        numbers = {value: number for number, value in enumerate(map(id, values))}
-        read = [numbers.setdefault(value, len(numbers)) for value in map(id, chain.from_iterable(operands))]
-        kinds = tuple(map(type, ops))
-        elements = _tables(ops) if PickOp in kinds else ()
-        if placed:
-            groups: dict[object, int] = {None: 0}
-            found = [_elements(one["groups"]) if "groups" in one else None for one in properties]
-            elements += tuple([groups.setdefault(one, len(groups)) for one in found])
-            properties = [
-                one if _PLACES.isdisjoint(one) else {k: v for k, v in one.items() if k not in _PLACES}
-                for one in properties
-            ]
-        self.held: list[object] = list(map(_TYPE, values))
-        self.held += chain.from_iterable([one.values() for one in properties])
-        self.held += map(_LOCATION, ops)
-        self.key: Hashable = (
-            len(arguments),
-            kinds,
-            tuple(read),
-            tuple(chain.from_iterable(properties)),
-            tuple(map(id, self.held)),
-            tuple(map(len, chain(properties, operands, results))),
-            elements,
-        )
-
-
-def _elements(array: Attribute) -> object:
-    assert isinstance(array, ArrayAttr)
+def _elements(array: ArrayAttr) -> object:
     return array.array.tobytes() if array.has_data else array

@@ -40,7 +40,7 @@ def add_dumb_schedules(program: BatchProgram, target: Target, found: dict[str, o
     if placed is not None:
         held = [set(mine) for mine, batch in zip(placed, orders.batches, strict=True) if batch.arrays]
         found["dumb_product_slots"] = sum(map(len, held))
-    here = np.concatenate([batch.lane_cores for batch in program.batches])
+    here, _, _ = program.lane_columns
     cores = [here if placed is None else orders.core_of_lanes(placed), here]
     starts = [orders.by_rows(core) for core in cores]
     room = target.machine.local_memory_bytes // MEMORY_PART

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,11 @@ from ..analysis.machine import Machine
 from ..analysis.proxies import Level
 from ..analysis.window import OUTSIDE
 from .batch_program import Batch, BatchProgram, Tensor
-from .loaded_constants import LoadedConstant, loaded_constants
+from .loaded_constants import LoadedConstant
 from .schedule_span import LaneRun, Moves, ScheduledLanes, distinct
 
 Ints = NDArray[np.int64]
+FoundT = TypeVar("FoundT")
 
 _NEVER = np.iinfo(np.int64).max
 
@@ -47,9 +49,17 @@ class Traffic:
             if tensor.loads:
                 found.append((tensor, _joined(tensor.loads)))
             elif tensor.producer is None and tensor.readers and self._level is Level.SCHEDULED:
-                pairs = self._needed[tensor][:, ::2]
-                found.append((tensor, np.column_stack((pairs, self._first_reads(tensor, pairs)))))
+                found.append((tensor, self._loaded_first(tensor)))
         return found
+
+    def _loaded_first(self, tensor: Tensor) -> Ints:
+        """What cores need of a tensor in global memory, each row when it is first read there."""
+
+        def found() -> Ints:
+            pairs = self._needed[tensor][:, ::2]
+            return np.column_stack((pairs, self._first_reads(tensor, pairs)))
+
+        return found() if tensor.needs else self._once(("loads", self._number[tensor]), found)
 
     @cached_property
     def is_timed(self) -> bool:
@@ -66,7 +76,7 @@ class Traffic:
         """Constants that cores load: how many, and their elements. Each core loads each content once."""
         held: dict[LoadedConstant, set[int]] = {}
         for batch in self._program.batches:
-            for constant in self._constants_of(batch):
+            for constant in batch.loaded_constants:
                 held.setdefault(constant, set()).update(batch.core_set)
         return sum(map(len, held.values())), sum(one.elements * len(cores) for one, cores in held.items())
 
@@ -74,11 +84,13 @@ class Traffic:
         """The same one by one, [n, 4] of core, the elements that come and those that they are repeated to, and the step
         at which it is planned, or else that of the first lane there that reads it."""
         ids: dict[LoadedConstant, int] = {}
-        batches = [batch for batch in self._program.batches if self._constants_of(batch)]
-        held = [self._constants_of(batch) for batch in batches]
+        places = [place for place, batch in enumerate(self._program.batches) if batch.loaded_constants]
+        batches = [self._program.batches[place] for place in places]
+        held = [batch.loaded_constants for batch in batches]
         if not batches:
             return np.zeros((0, 4), np.int64)
-        of, core, step = _first_steps(batches)
+        key = "first steps", tuple(places)
+        of, core, step = self._program.by_lanes.once(key, lambda: _first_steps(batches))
         counts = np.array([len(constants) for constants in held], np.int64)
         pair = np.repeat(np.arange(len(of)), counts[of])
         number = np.arange(len(pair)) - np.repeat(np.cumsum(counts[of]) - counts[of], counts[of])
@@ -91,37 +103,30 @@ class Traffic:
         first = np.append(True, place[1:] != place[:-1])[: len(place)]
         return np.stack((core, stored, size, step), axis=1)[order][first]
 
-    def _constants_of(self, batch: Batch) -> list[LoadedConstant]:
-        """What it loads, found once for all schedules of a program."""
-        known = self._program.loaded_constants
-        found = known.get(batch.op)
-        if found is None:
-            found = known[batch.op] = loaded_constants(batch.op, batch.operands, batch.cost)
-        return found
-
     def scheduled_lanes(self) -> ScheduledLanes:
         """The lanes as the critical path sees them; tensors have the same numbers at every level."""
-        number, batches = self._number, self._program.batches
-        made: dict[int | None, list[int]] = {}
-        for tensor, index in number.items():
-            made.setdefault(tensor.producer, []).append(index)
-        runs = [
-            LaneRun(
-                batch.scheduled,
-                batch.cost.cycles or 0,
-                batch.cost.chains,
-                batch.lane_reads,
-                batch.read_inputs,
-                tuple([number[tensor] for tensor, _, _ in batch.reads]),
-                tuple(made.get(index, ())),
-            )
-            for index, batch in enumerate(batches)
-        ]
-        return ScheduledLanes(
-            tuple([tensor.shape[0] for tensor in number]),
-            tuple([tensor.producer is not None for tensor in number]),
-            runs,
-        )
+        links = self._links
+
+        def found() -> ScheduledLanes:
+            runs = [
+                LaneRun(
+                    batch.scheduled,
+                    batch.cost.cycles or 0,
+                    batch.cost.chains,
+                    batch.lane_reads,
+                    batch.read_inputs,
+                    reads,
+                    makes,
+                )
+                for batch, reads, makes in zip(self._program.batches, links.reads, links.makes, strict=True)
+            ]
+            return ScheduledLanes(links.rows, links.computed, runs, self._rows_read)
+
+        return self._once("lanes", found)
+
+    def lanes_digest(self) -> bytes:
+        """A hash of these lanes."""
+        return self._once("digest", lambda: self.scheduled_lanes().digest())
 
     def moves(self, element_bytes: int) -> Moves:
         """All that travels. A level may list it in another order.
@@ -130,13 +135,19 @@ class Traffic:
         what is not planned goes at once, at the last step of the lane that computes its row.
         """
         constants = self.timed_constant_loads() * np.array([1, element_bytes, element_bytes, 1])
-        loads, messages = self._in_order(self.loads, 3, element_bytes), self._in_order(self.messages, 4, element_bytes)
-        return Moves(loads, messages, constants)
+
+        def found() -> tuple[Ints, Ints]:
+            return self._in_order(self.loads, 3, element_bytes), self._in_order(self.messages, 4, element_bytes)
+
+        if self._level is Level.SCHEDULED and not any([t.needs or t.messages or t.loads for t in self._tensors]):
+            sends = [batch.sends for batch in self._program.batches]
+            planned = tuple([None if table is None else (table.shape, table.tobytes()) for table in sends])
+            return Moves(*self._once(("moves", element_bytes, planned), found), constants)
+        return Moves(*found(), constants)
 
     def _in_order(self, tables: Sequence[tuple[Tensor, Ints]], columns: int, element_bytes: int) -> Ints:
         """One table, in the order of tensors and then of the last column, which is the step; and the bytes of rows."""
-        number = self._number
-        first = dict(zip(number, accumulate((tensor.shape[0] for tensor in number), initial=0), strict=False))
+        number, first = self._number, self._first_rows
         lines = np.array([len(table) for _, table in tables], np.int64)
         of_tensor = [(number[t], first[t], element_bytes * t.row_elements) for t, _ in tables]
         rank, offset, size = np.repeat(np.array(of_tensor, np.int64).reshape(-1, 3), lines, axis=0).T
@@ -191,25 +202,43 @@ class Traffic:
 
         What several deferred communications bring comes several times.
         """
-        batches = self._program.batches
-        rows = [tensor.shape[0] for tensor in self._tensors]
-        first = dict(zip(self._tensors, accumulate(rows, initial=0), strict=False))
+        needs = [(begin, table) for tensor, begin in self._first_rows.items() for table in tensor.needs]
+        if needs:
+            said, again = _said(needs)
+            tables = self._tables_of(np.sort(np.concatenate((distinct(np.concatenate((said, self._read))), again))))
+        else:
+            tables = self._once("needed", lambda: self._tables_of(self._read))
+        return dict(zip(self._first_rows, tables, strict=True))
+
+    @property
+    def _read(self) -> Ints:
+        """Rows of all tensors, each with each core that reads it, as one number, ascending."""
+
+        def found() -> Ints:
+            read, lane = self._rows_read()
+            return distinct(read * _CORES + self._program.lane_columns[0][lane])
+
+        return self._once("read", found)
+
+    def _rows_read(self) -> tuple[Ints, Ints]:
+        """Rows of all tensors that lanes read, and the lane of each, ascending."""
+        program, first = self._program, self._first_rows
+        return program.by_facts.once(("rows read", self._links), lambda: program.rows_read(first))
+
+    def _tables_of(self, pairs: Ints) -> list[Ints]:
+        """The tables of all tensors, of rows and cores as one number, ascending."""
+        batches, rows, first = self._program.batches, self._links.rows, list(self._first_rows.values())
         home = np.full(sum(rows), -1)
-        for tensor, begin in first.items():
+        for tensor, begin in self._first_rows.items():
             if tensor.producer is not None:
                 cores = batches[tensor.producer].lane_cores
                 home[begin : begin + len(cores)] = cores
-        said, again = _said([(begin, table) for tensor, begin in first.items() for table in tensor.needs])
-        read, lane = self._program.rows_read(first)
-        core = np.concatenate([batch.lane_cores for batch in batches])[lane]
-        found = np.concatenate((said, read * _CORES + core))
-        pairs = np.sort(np.concatenate((distinct(found), again)))
         row, core = np.divmod(pairs, _CORES)
         row, core = row[away := home[row] != core], core[away]
         ends = [0, *np.searchsorted(row, np.cumsum(rows)).tolist()]
-        begins = np.repeat(np.array(list(first.values()), np.int64), np.diff(ends))
+        begins = np.repeat(np.array(first, np.int64), np.diff(ends))
         table = np.stack((row - begins, home[row], core, np.full(len(row), -1)), axis=1)
-        return {tensor: table[low:high] for tensor, (low, high) in zip(first, pairwise(ends), strict=True)}
+        return [table[low:high] for low, high in pairwise(ends)]
 
     def _first_reads(self, tensor: Tensor, pairs: Ints) -> Ints:
         """The step at which each core first reads each row; 0 if it never does."""
@@ -223,6 +252,10 @@ class Traffic:
             np.minimum.at(first, (rows[inside][mine], core[mine]), step[mine])
         found = first[pairs[:, 0], pairs[:, 1]]
         return np.where(found == _NEVER, 0, found)
+
+    def _once(self, name: Hashable, compute: Callable[[], FoundT]) -> FoundT:
+        """What follows from the lanes and from who reads what of whom."""
+        return self._program.by_lanes.once((name, self._links), compute)
 
     @property
     def _tensors(self) -> list[Tensor]:
@@ -240,6 +273,38 @@ class Traffic:
             return 1, min((reader for reader, _ in tensor.readers), default=last), 0
 
         return {tensor: index for index, tensor in enumerate(sorted(used, key=place))}
+
+    @cached_property
+    def _links(self) -> _Links:
+        number = self._number
+        made: dict[int | None, list[int]] = {}
+        for tensor, index in number.items():
+            made.setdefault(tensor.producer, []).append(index)
+        batches = self._program.batches
+        return _Links(
+            tuple([tensor.shape[0] for tensor in number]),
+            tuple([tensor.producer is not None for tensor in number]),
+            tuple([tuple([number[tensor] for tensor, _, _ in batch.reads]) for batch in batches]),
+            tuple([tuple(made.get(index, ())) for index in range(len(batches))]),
+        )
+
+    @cached_property
+    def _first_rows(self) -> dict[Tensor, int]:
+        """Of each tensor the first row, with rows numbered through all tensors."""
+        return dict(zip(self._number, accumulate(self._links.rows, initial=0), strict=False))
+
+
+class _Links(NamedTuple):
+    """Who makes what and reads what of whom, in numbers."""
+
+    rows: tuple[int, ...]
+    """Of each tensor."""
+    computed: tuple[bool, ...]
+    """Of each tensor, whether lanes make it."""
+    reads: tuple[tuple[int, ...], ...]
+    """Of each batch, the tensors that it reads."""
+    makes: tuple[tuple[int, ...], ...]
+    """Of each batch, the tensors that it computes."""
 
 
 _CORES = 1 << 24

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -13,7 +12,7 @@ from xdsl.ir import Operation
 
 from ..analysis.proxies import Level, Proxies, Survey
 from ..dialects import pim, spat
-from ..dialects.block_ops import block_ops
+from ..dialects.block_looks import BlockLook, BlockLooks
 from ..dialects.onnx_base import OnnxOp
 from ..dialects.tile import ArrayAttr
 from .batch_facts import AnyBatch
@@ -40,12 +39,17 @@ def survey(module: ModuleOp, target: Target | None = None) -> Survey:
 class Surveyor:
     """Surveys modules. Of one pipeline, those after each pass: what they have in common is computed once."""
 
-    def __init__(self) -> None:
+    def __init__(self, looks: BlockLooks | None = None) -> None:
+        """``looks``: those at the module as it is now, whenever it is surveyed, if others look at it, too."""
+        self._own_looks = looks is None
+        self._looks = BlockLooks() if looks is None else looks
         self._memory = Memory()
 
     def survey(self, module: ModuleOp, target: Target | None = None) -> Survey:
         """The proxies of ``module`` as it is now, with what they are made of."""
-        groups = _Groups.of(module)
+        if self._own_looks:
+            self._looks.begin()
+        groups = _Groups.of(module, self._looks)
         if target is None and "tile.machine" in module.attributes:
             target = target_of(module)
         named = target
@@ -82,13 +86,10 @@ STAND_IN = "reference144"
 def _stand_in(groups: _Groups) -> Target | None:
     """None if the batches have cores that it has not."""
     target = default_target(STAND_IN)
-    found: list[object] = [getattr(batch, "cores", None) for batch in groups.batches]
+    found: list[object] = [getattr(batch, "cores", None) for batch, _ in groups.batches]
     cores = [one.array for one in found if isinstance(one, ArrayAttr) and one.dtype.kind in "iu"]
     most = max((int(one.max(initial=0)) for one in cores), default=0)
     return target if most < target.machine.core_count else None
-
-
-_RESULTS = attrgetter("results")
 
 
 class _Kind(IntEnum):
@@ -119,15 +120,15 @@ class _Groups:
         self.op_count = 0
         self.value_count = 0
         self.onnx: list[OnnxOp] = []
-        self.batches: dict[AnyBatch, list[Operation]] = {}
-        """With the ops of their bodies."""
+        self.batches: list[tuple[AnyBatch, BlockLook]] = []
+        """With looks at their blocks."""
         self.others = OpTable(())
         """Ops of `spat` and `pim` beside the batches."""
         self.opaque: list[Operation] = []
         self.structure: list[Operation] = []
 
     @staticmethod
-    def of(module: ModuleOp) -> _Groups:
+    def of(module: ModuleOp, looks: BlockLooks) -> _Groups:
         groups, others = _Groups(), list[Operation]()
         lists: dict[_Kind, list[Any]] = {
             _Kind.ONNX: groups.onnx,
@@ -148,13 +149,14 @@ class _Groups:
             for region in op.regions:
                 block = region.first_block
                 while block is not None:
-                    groups.value_count += len(block.args)
-                    inside += block_ops(block)
+                    look = looks.at(block)
+                    groups.op_count += len(look.ops)
+                    groups.value_count += look.value_count
+                    inside += look.ops
                     block = block.next_block
-            groups.op_count += len(inside)
-            groups.value_count += sum(map(len, map(_RESULTS, inside)))
             if kind is _Kind.BATCH:
-                groups.batches[cast("AnyBatch", op)] = inside
+                batch = cast("AnyBatch", op)
+                groups.batches.append((batch, looks.at(batch.block)))
             else:
                 lists[kind].append(op)
                 pending += reversed(inside)
@@ -163,14 +165,13 @@ class _Groups:
 
     def level(self) -> Level:
         """The lowest level that something is at."""
-        core_batches = ops_of(self.batches, pim.CoreBatchOp)
+        batches = [batch for batch, _ in self.batches]
+        core_batches = ops_of(batches, pim.CoreBatchOp)
         if any(not op.results for op in core_batches):
             return Level.BUFFERS
         if core_batches or ops_of(self.others, pim.ProgramOp):
             return Level.TENSORS
-        if any(
-            _is_scheduled(batch) for batch in ops_of(self.batches, spat.ComputeBatchOp, spat.ScheduledComputeBatchOp)
-        ):
+        if any(_is_scheduled(batch) for batch in ops_of(batches, spat.ComputeBatchOp, spat.ScheduledComputeBatchOp)):
             return Level.SCHEDULED
         if self.batches or self.others:
             return Level.GRAPH

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
 from typing import cast
 
@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from ..analysis.critical_path import Span, SpanBatch, replica_span
 from ..analysis.proxies import UNNAMED, Level, counts
 from ..dialects import pim, spat
+from ..dialects.block_looks import BlockLook
 from ..dialects.spat import shape_of
 from .batch_facts import AnyBatch, BatchMemory
 from .batch_program import Batch, BatchProgram, Tensor
@@ -28,6 +29,9 @@ from .target import Target
 from .yardsticks import add_yardsticks, dealt_batches, order_digest
 
 Contributions = dict[str, dict[str, int]]
+
+Counted = tuple[dict[str, object], Contributions]
+"""Fields, and by field what each node adds to it."""
 
 
 class Memory:
@@ -47,13 +51,13 @@ class Memory:
 
 
 def batch_proxies(
-    bodies: Mapping[AnyBatch, Sequence[Operation]],
+    bodies: Sequence[tuple[AnyBatch, BlockLook]],
     others: Sequence[Operation],
     level: Level,
     target: Target | None,
     memory: Memory,
 ) -> tuple[dict[str, object], Contributions]:
-    """The fields that batches have, given with the ops of their bodies, and by field what each node adds to it."""
+    """The fields that batches have, given with looks at their blocks, and by field what each node adds to it."""
     program = BatchProgram(bodies, others, target, memory.batches)
     return _Fields(program, level, target, memory).fields()
 
@@ -81,11 +85,29 @@ class _Fields:
         add_yardsticks(self.program, found, self.parts)
         return found, self.parts
 
+    def _add_known(self, found: dict[str, object], key: Hashable, count: Callable[[], Counted]) -> None:
+        """Adds fields that follow from nodes, costs and schedules of batches, and ``key``."""
+        fields, parts = self.program.by_lanes.once(key, count)
+        found |= fields
+        self.parts |= {name: dict(part) for name, part in parts.items()}
+
     def _add_parallelism(self, found: dict[str, object]) -> None:
-        graph = sum(b.lanes for b in self.batches if type(b.op) is spat.ComputeBatchOp)
+        graph = sum([b.lanes for b in self.batches if type(b.op) is spat.ComputeBatchOp])
+        self._add_known(found, ("parallelism", graph), lambda: self._parallelism(graph))
+        if not self.program.scheduled:
+            found["width"] = max((batch.lanes for batch in self.batches), default=0)
+            if self.target is not None:
+                batches = self._span_batches()
+                found["span_cycles"] = self.memory.replica_span(batches)
+                dealt = dealt_batches(self.program, batches, self.target.machine)
+                found["dealt_span_cycles"] = self.memory.replica_span(dealt)
+                found["lower_bounds"] = ("instructions", "span_cycles")
+
+    def _parallelism(self, graph: int) -> Counted:
+        """``graph``: lanes in the graph form."""
         total = sum(b.lanes for b in self.batches)
         histogram = Counter(str(b.lanes) for b in self.batches)
-        lanes, width = self._part("lanes_of_node"), self._part("width_of_node")
+        lanes, width = dict[str, int](), dict[str, int]()
         for batch in self.batches:
             if batch.names == [UNNAMED]:
                 continue
@@ -95,22 +117,14 @@ class _Fields:
                 slots = batch.replicas if batch.schedule is None else len(batch.core_set)
                 for name in batch.names:
                     width[name] = max(width.get(name, 0), slots)
-        found |= {
+        return {
             "compute_instances": total,
             "graph_lanes": graph if graph or total == 0 else None,
             "scheduled_lanes": total - graph if total > graph else None,
             "lane_histogram": counts(histogram),
             "lanes_of_node": counts(lanes),
             "width_of_node": counts(width),
-        }
-        if not self.program.scheduled:
-            found["width"] = max((batch.lanes for batch in self.batches), default=0)
-            if self.target is not None:
-                batches = self._span_batches()
-                found["span_cycles"] = self.memory.replica_span(batches)
-                dealt = dealt_batches(self.program, batches, self.target.machine)
-                found["dealt_span_cycles"] = self.memory.replica_span(dealt)
-                found["lower_bounds"] = ("instructions", "span_cycles")
+        }, {"lanes_of_node": lanes, "width_of_node": width}
 
     def _span_batches(self) -> list[SpanBatch]:
         found: list[SpanBatch] = []
@@ -126,36 +140,43 @@ class _Fields:
         return found
 
     def _add_work(self, found: dict[str, object]) -> None:
+        has_sums = self.level in (Level.GRAPH, Level.SCHEDULED)
+        self._add_known(found, ("work", has_sums, self.target), lambda: self._work(has_sums))
+        self._repeated_batches()
+        found["recomputed"] = None if self.level is Level.BUFFERS else sum(self._part("recomputed").values())
+
+    def _work(self, has_sums: bool) -> Counted:
+        """``has_sums``: whether it can be told what sums of slices are."""
+        found: dict[str, object] = {}
+        parts: Contributions = {}
         per_lane = {
             "mvm_count": "products",
             "vector_count": "vectors",
             "instructions": "instructions",
             "local_copies": "copies",
             "recomputed": "recomputed",
+            "weight_elements": "weights",
             **({} if self.target is None else {"work_cycles": "cycles"}),
         }
         number: dict[str, int] = {}
         place = [number.setdefault(batch.names[0], len(number)) for batch in self.batches]
         of_cost = attrgetter(*per_lane.values())
         totals = np.zeros((len(number), len(per_lane)), np.int64)
-        lanes = np.array([batch.lanes for batch in self.batches], np.int64)
-        np.add.at(totals, place, lanes[:, None] * np.array([of_cost(b.cost) for b in self.batches], np.int64))
+        times = np.array([batch.lanes for batch in self.batches], np.int64)[:, None].repeat(len(per_lane), axis=1)
+        times[:, list(per_lane).index("weight_elements")] = [batch.replicas for batch in self.batches]
+        np.add.at(totals, place, times * np.array([of_cost(b.cost) for b in self.batches], np.int64))
         for name, total in zip(per_lane, totals.T.tolist(), strict=True):
-            self.parts[name] = dict(zip(number, total, strict=True))
+            parts[name] = dict(zip(number, total, strict=True))
             found[name] = sum(total)
         if self.bytes is not None:
             found["local_copy_bytes"] = self.bytes * sum(b.lanes * b.cost.copy_elements for b in self.batches)
-        names = ["product_elements"]
-        if self.level in (Level.GRAPH, Level.SCHEDULED):
-            names.append("partial_sums")
-        for name in names:
-            part = self._part(name)
+        for name in ("product_elements", "partial_sums") if has_sums else ("product_elements",):
+            part = parts[name] = {}
             for batch in self.batches:
                 for node, elements in batch.by_node[name].items():
                     _add(part, node, batch.lanes * elements)
             found[name] = counts(part)
-        self._repeated_batches()
-        found["recomputed"] = None if self.level is Level.BUFFERS else sum(self._part("recomputed").values())
+        return found, parts
 
     def _repeated_batches(self) -> None:
         """Counts what batches compute that another computes: lanes, operands, windows and body are equal. Operands are,
@@ -164,6 +185,7 @@ class _Fields:
         Copies compute nothing: a row that goes to two outputs is stored from two places.
         """
         values = self.program.values
+        inputs = [values.get(id(batch.operands[0][0])) if batch.operands[0] else None for batch in self.batches]
         first: dict[int, Tensor] = {}
         """What stands for a tensor that is computed again, by the identity of this."""
 
@@ -171,22 +193,27 @@ class _Fields:
             found = values.get(id(value)) or self._constant(value)
             return id(first.get(id(found), found))
 
-        def again(one: Batch, other: Batch) -> bool:
+        def are_parts(one: Batch, other: Batch) -> bool:
             # Parts of one layer may well have equal weights. More products of a node than before are counted anyway.
-            parts = one.cost.products > 0 and one.names == other.names
-            return not parts and _computes_the_same(one.op, other.op)
+            return one.cost.products > 0 and one.names == other.names
 
-        similar: dict[object, list[tuple[Batch, tuple[SSAValue, ...]]]] = {}
+        similar: dict[object, list[Batch]] = {}
+        compared: dict[object, int] = {}
+        """How many of them."""
         readers: dict[object, list[Batch]] = {}
-        for batch in self.batches:
-            operands = tuple(batch.op.operands)
-            key = batch.lanes, len(operands), same(operands[0]) if operands else 0, len(batch.op.results)
+        for batch, tensor in zip(self.batches, inputs, strict=True):
+            key = batch.lanes, id(first.get(id(tensor), tensor)), len(batch.operands[0]), len(batch.op.results)
             alike = similar.setdefault(key, [])
-            alike.append((batch, operands))
-            # Most batches are like no other, so that there is nothing to compare.
-            for one, read in alike if len(alike) == 2 else alike[-1:] if len(alike) > 2 else ():
-                same_reads = readers.setdefault((key, tuple(map(same, read))), [])
-                other = next((other for other in same_reads if again(one, other)), None)
+            alike.append(batch)
+            # Most batches are like no other, or like parts of the same layer: then there is nothing to compare.
+            if len(alike) == 1 or all([are_parts(batch, other) for other in alike]):
+                continue
+            new = alike[compared.get(key, 0) :]
+            compared[key] = len(alike)
+            for one in new:
+                same_reads = readers.setdefault((key, tuple(map(same, one.op.operands))), [])
+                others = (other for other in same_reads if not are_parts(one, other))
+                other = next((other for other in others if _computes_the_same(one.op, other.op)), None)
                 if other is None:
                     same_reads.append(one)
                     continue
@@ -204,10 +231,6 @@ class _Fields:
         return value
 
     def _add_memory(self, found: dict[str, object]) -> None:
-        weights = self._part("weight_elements")
-        for batch in self.batches:
-            _add(weights, batch.names[0], batch.replicas * batch.cost.weights)
-        found["weight_elements"] = sum(weights.values())
         program = next(iter(ops_of(self.others, pim.ProgramOp)), None)
         if program is not None and program.peak_bytes is not None:
             peak = counts({f"{core:05}": int(size) for core, size in enumerate(program.peak_bytes.array) if size})
@@ -235,7 +258,16 @@ class _Fields:
         return elements + sum(constants.values())
 
     def _add_schedule(self, found: dict[str, object], traffic: Traffic) -> None:
-        cores = np.concatenate([batch.lane_cores for batch in self.batches])
+        self._add_known(found, ("schedule", self.target), self._schedule)
+        found["order"] = order_digest(self.program)
+        if self.target is not None:
+            self._add_spans(found, traffic, self.target)
+            bounds = ("instructions", "instructions_max", "span_cycles", "makespan_cycles")
+            found["lower_bounds"] = tuple(name for name in bounds if name in found)
+
+    def _schedule(self) -> Counted:
+        found: dict[str, object] = {}
+        cores, _, _ = self.program.lane_columns
         end = max(batch.scheduled.end_step for batch in self.batches)
         found["step_count"] = end - min(batch.scheduled.first_step for batch in self.batches)
         found["width"] = int(np.count_nonzero(np.bincount(cores)))
@@ -243,22 +275,18 @@ class _Fields:
         for batch in self.batches:
             title = f"{'+'.join(batch.names)} {batch.replicas} "
             parts += title.encode(), batch.lane_cores[: batch.replicas].tobytes()
-        assignment = hashlib.blake2b(b"".join(parts), digest_size=8).hexdigest()
-        found |= {"assignment": assignment, "order": order_digest(self.program)}
-        instructions = np.repeat([b.cost.instructions for b in self.batches], [b.lanes for b in self.batches])
+        found["assignment"] = hashlib.blake2b(b"".join(parts), digest_size=8).hexdigest()
+        lanes = [batch.lanes for batch in self.batches]
+        instructions = np.repeat([batch.cost.instructions for batch in self.batches], lanes)
         found["instructions_max"] = int(np.bincount(cores, instructions).max())
         if self.target is not None:
-            cycles = np.repeat([b.cost.cycles or 0 for b in self.batches], [b.lanes for b in self.batches])
-            busy = np.bincount(cores, cycles).astype(np.int64)
+            busy = np.bincount(cores, np.repeat([b.cost.cycles or 0 for b in self.batches], lanes)).astype(np.int64)
             found["busy_cycles"] = counts({f"{core:05}": int(n) for core, n in enumerate(busy) if n})
             found["busy_cycles_max"] = int(busy.max())
-            self._add_spans(found, traffic, self.target)
-            bounds = ("instructions", "instructions_max", "span_cycles", "makespan_cycles")
-            found["lower_bounds"] = tuple(name for name in bounds if name in found)
+        return found, {}
 
     def _add_spans(self, found: dict[str, object], traffic: Traffic, target: Target) -> None:
-        lanes = traffic.scheduled_lanes()
-        digest = lanes.digest()
+        lanes, digest = traffic.scheduled_lanes(), traffic.lanes_digest()
         spans, machine = self.memory.spans, target.machine
         found["span_cycles"] = spans.get(("span", digest), lanes.span).cycles
         moves = traffic.moves(target.element_bytes)

@@ -17,6 +17,7 @@ from ..dialects import pim
 from ..dialects.pim import IssueOp, shape_of
 from ..dialects.spat import WindowAttr
 from .batch_program import Batch, BatchProgram
+from .op_kinds import ops_of
 from .target import Target
 
 Ints = NDArray[np.int64]
@@ -26,10 +27,10 @@ def buffer_elements(program: BatchProgram, target: Target) -> int:
     """Elements of the tiles of all bodies and of one row of each distributed tensor, with what surrounds them."""
     tiles = 0
     for batch in program.batches:
-        tiles += batch.body.once(("tiles", target), partial(_tile_elements, program.body_ops[batch.op], target))
+        tiles += batch.body.once(("tiles", target), partial(_tile_elements, batch.body_ops, target))
     batches = [batch.op for batch in program.batches if isinstance(batch.op, pim.CoreBatchOp)]
     if any(not op.results for op in batches):
-        return tiles + sum(_slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp))
+        return tiles + sum(map(_slot_elements, ops_of(program.others, pim.RowsOp)))
     return tiles + _row_elements(batches, program.others)
 
 
@@ -67,11 +68,9 @@ def _slot_elements(rows: pim.RowsOp) -> int:
 def _row_elements(batches: Sequence[pim.CoreBatchOp], others: Sequence[Operation]) -> int:
     """Of tensors: a row of each with the columns beside it that its widest windows read."""
     roots: dict[SSAValue, SSAValue] = {}
-    for op in others:
-        if isinstance(op, pim.TransferOp) and op.result is not None:
-            roots[op.result] = roots.get(op.source, op.source)
-        elif isinstance(op, pim.LoadOp) and op.result is not None:
-            roots[op.result] = op.result
+    for op in ops_of(others, pim.TransferOp, pim.LoadOp):
+        if op.result is not None:
+            roots[op.result] = op.result if isinstance(op, pim.LoadOp) else roots.get(op.source, op.source)
     pads = {value: [0, 0] for batch in batches for value in batch.results_}
     pads |= {value: [0, 0] for value in roots.values()}
     for batch in batches:
@@ -117,15 +116,8 @@ def live_bytes_max(program: BatchProgram, target: Target) -> int:
     others or are interrupted; constants from their first use to the last; and a row of zeros.
     """
     batches = program.batches
-    core, first, last = (
-        np.concatenate(columns)
-        for columns in (
-            [batch.lane_cores for batch in batches],
-            [batch.lane_steps for batch in batches],
-            [batch.last_steps for batch in batches],
-        )
-    )
-    frames = [batch.body.once("frame", partial(_frame_elements, program.body_ops[batch.op])) for batch in batches]
+    core, first, last = program.lane_columns
+    frames = [batch.body.once("frame", partial(_frame_elements, batch.body_ops)) for batch in batches]
     owner = np.repeat(np.arange(len(batches)), [batch.lanes for batch in batches])
     lanes = _places_of_tiles(core, first, last, owner, np.array(frames, np.int64))
     return target.element_bytes * _most_at_once(np.concatenate([_rings(*_rows(program)), _held(program), lanes]))
@@ -176,7 +168,7 @@ def _rings(lines: Ints, tensor: Ints) -> Ints:
 def _rows(program: BatchProgram) -> tuple[Ints, Ints]:
     """Lines of core, first and last step and size of the rows of all tensors on all cores that have them; and the
     number of the tensor of each."""
-    slots = {program.values[id(op.result)]: _slot_elements(op) for op in program.others if isinstance(op, pim.RowsOp)}
+    slots = {program.values[id(op.result)]: _slot_elements(op) for op in ops_of(program.others, pim.RowsOp)}
     rows = [tensor.shape[0] for tensor in slots]
     first_row = dict(zip(slots, accumulate(rows, initial=0), strict=False))
     made = [(tensor, program.batches[tensor.producer]) for tensor in slots if tensor.producer is not None]
@@ -189,7 +181,7 @@ def _rows(program: BatchProgram) -> tuple[Ints, Ints]:
     load_row, load_core, load_step = _tables([(first_row[t], table) for t in slots for table in t.loads], 3)
     row, source, target, step = _tables([(first_row[t], table) for t in slots for table in t.messages], 4)
     read, lane = program.rows_read(first_row)
-    core, last_step = (_joined([of(batch) for batch in program.batches])[lane] for of in (_CORE, _LAST_STEP))
+    core, _, last_step = (column[lane] for column in program.lane_columns)
     arrivals = [computed[:3], (load_row, load_core, load_step), (row, target, step)]
     uses = [(computed[0], computed[1], computed[3]), (row, source, step), (read, core, last_step)]
     place, first = _extremes(np.concatenate(arrivals, axis=1), largest=False)

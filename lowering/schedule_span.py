@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import accumulate, compress
+from itertools import accumulate
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -62,6 +62,8 @@ class ScheduledLanes(NamedTuple):
     computed: tuple[bool, ...]
     """Of each tensor, whether lanes make it."""
     runs: Sequence[LaneRun]
+    rows_read: Callable[[], tuple[Ints, Ints]]
+    """Finds all rows that lanes read, numbered through all tensors, and the lane of each, ascending."""
 
     def span(self) -> Span:
         """Transfers take no time."""
@@ -107,13 +109,11 @@ class ScheduledLanes(NamedTuple):
         number = np.arange(len(core)) - np.repeat(first_lane, lanes)
         made = np.repeat(first_made, lanes)
         makes = np.where(made < 0, -1, made + number)
-        needs: list[Ints] = []
-        counts: list[Ints] = []
-        for run in runs:
-            come = [loaded or self.computed[tensor] for tensor in run.tensors]
-            read, place, count = run.reads.flat(tuple(compress(run.inputs, come)))
-            needs.append(read + first_row[list(compress(run.tensors, come))][place])
-            counts.append(count)
+        needs, reader = self.rows_read()
+        if not loaded:
+            come = np.repeat(np.array(self.computed, np.bool_), self.rows)[needs]
+            needs, reader = needs[come], reader[come]
+        counts = np.bincount(reader, minlength=len(core))
         ends: dict[int, Ints] = {}
         if len(interrupts):
             # Batches share the costs of equal bodies.
@@ -132,8 +132,8 @@ class ScheduledLanes(NamedTuple):
             pieces.cycles,
             np.zeros(len(lane), np.int64),
             np.where(pieces.is_last, makes[lane], -1),
-            np.concatenate(needs),
-            np.where(pieces.is_first, np.concatenate(counts)[lane], 0),
+            needs,
+            np.where(pieces.is_first, counts[lane], 0),
         )
         return [whole, *self._further_results(whole, pieces)]
 

@@ -64,13 +64,19 @@ def dealt_batches(program: BatchProgram, batches: Sequence[SpanBatch], machine: 
 def order_digest(program: BatchProgram) -> str:
     """Stands for the places of all lanes, and of constants that are loaded, in the order of the chip, counted from the
     first lane."""
-    first = min(batch.scheduled.first_step for batch in program.batches)
-    parts: list[bytes] = []
-    for batch in program.batches:
-        parts += f"{'+'.join(batch.names)} ".encode(), batch.scheduled.order_from(first)
-        if batch.fetches is not None:
-            parts.append((batch.fetches - np.array([0, 0, first])).tobytes())
-    return blake2b(b"".join(parts), digest_size=8).hexdigest()
+    fetches = [batch.fetches for batch in program.batches]
+    planned = tuple([None if table is None else (table.shape, table.tobytes()) for table in fetches])
+
+    def digest() -> str:
+        first = min(batch.scheduled.first_step for batch in program.batches)
+        parts: list[bytes] = []
+        for batch, table in zip(program.batches, fetches, strict=True):
+            parts += f"{'+'.join(batch.names)} ".encode(), batch.scheduled.order_from(first)
+            if table is not None:
+                parts.append((table - np.array([0, 0, first])).tobytes())
+        return blake2b(b"".join(parts), digest_size=8).hexdigest()
+
+    return program.by_lanes.once(("order", planned), digest)
 
 
 def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -> None:
@@ -146,7 +152,6 @@ def _add_memory(program: BatchProgram, target: Target, found: dict[str, object])
     if not any(isinstance(batch.op, pim.CoreBatchOp) and not batch.op.results for batch in program.batches):
         saved: list[tuple[int, int, int]] = []
         for batch in program.batches:
-            ops = program.body_ops[batch.op]
-            saved.append((batch.lanes, *batch.body.once("overwritten", partial(overwritten, ops))))
+            saved.append((batch.lanes, *batch.body.once("overwritten", partial(overwritten, batch.body_ops))))
         found["overwritten"] = sum(lanes * values for lanes, values, _ in saved)
         found["overwritten_bytes"] = size * sum(lanes * elements for lanes, _, elements in saved)

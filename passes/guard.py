@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.contract import STRICTEST, Contract, check, may_trade
 from ..analysis.proxies import FIELDS, Better, Change, Level, Survey, Verdict, harm_by_name
+from ..dialects.block_looks import BlockLooks
 from ..lowering.proxies_opaque import is_opaque, opaque_survey
 from ..support.diagnostics import TileError
 from .guard_mode import GuardModePass, Mode
@@ -134,16 +135,19 @@ class Guard(PassInstrumentation):
     _saved: ModuleOp | None = field(default=None, init=False)
     _survey: Callable[[ModuleOp], Survey] | None = field(default=None, init=False)
     """Of the modules of one pipeline, which have much in common."""
+    _looks: BlockLooks | None = field(default=None, init=False)
+    """At the module of this pipeline."""
     _begin: float = field(default=0.0, init=False)
 
     def load(self) -> None:
         """Loads what surveys need before there is something to look at, as passes are."""
-        _surveyor()
+        _surveyor(None)
 
     def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
-        self._override = self._last = self._survey = None
+        self._override = self._last = self._survey = self._looks = None
 
     def before_pass(self, run: PassRun) -> None:
+        self._looks = run.looks
         self._before = self._saved = None
         if isinstance(run.one, GuardModePass):
             return
@@ -196,6 +200,8 @@ class Guard(PassInstrumentation):
         if mode is Mode.OFF:
             self.examined.append(Examined(name, mode, None, None, (), "", seconds))
             return
+        if self._looks is not None:
+            self._looks.begin()
         before = self._look(module) if self._last is None else self._last
         found = _examine(name, contract(), mode, before, _attempt(look), seconds)
         self.examined.append(found)
@@ -208,7 +214,7 @@ class Guard(PassInstrumentation):
         """The proxies of a module, or why there are none: what cannot be computed is no permission."""
         if is_opaque(module):
             return opaque_survey(module)
-        survey = self._survey = self._survey or _surveyor()
+        survey = self._survey = self._survey or _surveyor(self._looks)
         return _attempt(lambda: survey(module))
 
     def _current(self) -> Mode:
@@ -263,11 +269,11 @@ class GuardedPipeline:
         return guard.examined
 
 
-def _surveyor() -> Callable[[ModuleOp], Survey]:
+def _surveyor(looks: BlockLooks | None) -> Callable[[ModuleOp], Survey]:
     """Looks at the modules of a pipeline. Loaded late: a tool that works on other dialects need not load numpy."""
     from ..lowering.proxies import Surveyor
 
-    return Surveyor().survey
+    return Surveyor(looks).survey
 
 
 def _attempt(look: Callable[[], Survey]) -> Survey | str:

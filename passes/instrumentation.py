@@ -13,6 +13,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..dialects.block_looks import BlockLooks
+
 
 @dataclass(frozen=True)
 class PassRun:
@@ -24,6 +26,8 @@ class PassRun:
     module: ModuleOp
     context: Context
     pipeline: tuple[ModulePass, ...]
+    looks: BlockLooks
+    """Looks at the module as it is now."""
 
     @property
     def name(self) -> str:
@@ -32,6 +36,11 @@ class PassRun:
 
 class PassInstrumentation:
     """The base: it watches nothing."""
+
+    @property
+    def changes_modules(self) -> bool:
+        """Whether a hook may change the module. If not, those further out need not look at it again."""
+        return True
 
     def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
         """Before the first pass."""

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
+from ..dialects.block_looks import BlockLooks
 from ..support.diagnostics import TileError, TileErrors
 from .instrumentation import PassInstrumentation, PassRun
 from .op_error import concise_diagnostics
@@ -33,19 +34,25 @@ class PassManager:
         """
         for instrumentation in self.instrumentations:
             instrumentation.before_pipeline(module, self.passes)
+        looks = BlockLooks()
         for index, one in enumerate(self.passes):
-            self._run_pass(PassRun(index, one, module, context, self.passes))
+            self._run_pass(PassRun(index, one, module, context, self.passes, looks))
         for instrumentation in reversed(self.instrumentations):
             instrumentation.after_pipeline(module)
 
     def _run_pass(self, run: PassRun) -> None:
         for instrumentation in self.instrumentations:
+            run.looks.begin()
             instrumentation.before_pass(run)
         waiting = list(self.instrumentations)
         try:
             _apply(run)
+            run.looks.begin()
             while waiting:
-                waiting.pop().after_pass(run)
+                instrumentation = waiting.pop()
+                instrumentation.after_pass(run)
+                if instrumentation.changes_modules:
+                    run.looks.begin()
         except Exception as error:
             for instrumentation in reversed(waiting):
                 instrumentation.after_failed_pass(run, error)
@@ -62,9 +69,13 @@ class Verifier(PassInstrumentation):
         self._verified = VerifiedOps()
         verify_input(module, self._verified)
 
+    @property
+    def changes_modules(self) -> bool:
+        return False
+
     def after_pass(self, run: PassRun) -> None:
         try:
-            verify_module(run.module, self._verified)
+            verify_module(run.module, self._verified, run.looks)
         except TileError as error:
             errors = error.errors if isinstance(error, TileErrors) else (error,)
             blame = TileError(f"pass '{run.name}'", "left an invalid module", "this is an error in the pass")

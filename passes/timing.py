@@ -86,6 +86,10 @@ class TimedInstrumentation(PassInstrumentation):
     timer: Timer
     name: str
 
+    @property
+    def changes_modules(self) -> bool:
+        return self.inner.changes_modules
+
     def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
         with self.timer.phase(self.name):
             self.inner.before_pipeline(module, passes)

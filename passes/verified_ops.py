@@ -8,23 +8,20 @@ entry. First by their identity, which is fast, then by their content.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
 from xdsl.ir import Attribute, Block, ErasedSSAValue, Operation, SSAValue
 from xdsl.traits import ConstantLike, IsTerminator
 
+from ..dialects.block_looks import BlockLooks, array_class
 from ..dialects.traits import VerifiedAlone, VerifiedWithin
 from .verified_blocks import VerifiedBlocks
 from .verified_parts import NOT_TOLD_APART, VerifiedParts
-
-if TYPE_CHECKING:
-    from ..dialects.tile import ArrayAttr
 
 Signature = tuple[object, ...]
 
@@ -57,6 +54,8 @@ class VerifiedOps:
         """The numbers of ops by identity, in the module that is being verified and in the one before."""
         self._before: dict[Signature, tuple[int, Look]] = {}
         self.blocks = VerifiedBlocks()
+        self.looks = BlockLooks()
+        """At modules that nobody else looks at."""
         self.parts = VerifiedParts(self.attribute_number)
 
     def begin(self) -> None:
@@ -105,7 +104,7 @@ class VerifiedOps:
 
         None if numbers of an array are not loaded: once they are, they may be found to be wrong.
         """
-        array_kind, seen = _array_kind(), self._seen
+        array_kind, seen = array_class(), self._seen
         found: list[object] = [*look.key[:3]]
         for attribute in look.held:
             if array_kind is None or type(attribute) is not array_kind:
@@ -154,17 +153,8 @@ def _is_loaded(attribute: Attribute) -> bool:
     """Whether the numbers of all arrays in an attribute can be read."""
     if isinstance(attribute, BuiltinArrayAttr):
         return all(map(_is_loaded, cast("BuiltinArrayAttr[Attribute]", attribute).data))
-    kind = _array_kind()
+    kind = array_class()
     return kind is None or not isinstance(attribute, kind) or attribute.has_data
-
-
-_TILE = f"{__name__.rpartition('.passes.')[0]}.dialects.tile"
-
-
-def _array_kind() -> type[ArrayAttr] | None:
-    """The class of arrays; None as long as nothing can have any: it brings numpy, which takes its time to load."""
-    module = sys.modules.get(_TILE)
-    return None if module is None else module.ArrayAttr
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from ..dialects.block_looks import BlockLooks
 from ..dialects.traits import VerifiedWithin, is_within
 from ..support.diagnostics import TileErrors
 from .dominance import dominance_errors
 from .op_error import OpError, concise_diagnostics
-from .verified_blocks import BlockLook
 from .verified_ops import Signature, VerifiedOps, is_erased
 
 MAX_ERRORS = 20
@@ -27,12 +27,17 @@ _UNKNOWN = -1
 """Instead of a number in `VerifiedOps`: an op that is invalid, or valid but not among these."""
 
 
-def verify_module(module: ModuleOp, verified: VerifiedOps | None = None) -> None:
+def verify_module(module: ModuleOp, verified: VerifiedOps | None = None, looks: BlockLooks | None = None) -> None:
     """Raises TileErrors, one for each invalid op or use, in the order of the text, if ``module`` is invalid.
 
-    ``verified`` is what was found valid in the modules before, and is added to.
+    ``verified`` is what was found valid in the modules before, and is added to. ``looks`` are those at the module as it
+    is now, if others look at it as well.
     """
-    walk = _Walk(VerifiedOps() if verified is None else verified)
+    verified = VerifiedOps() if verified is None else verified
+    if looks is None:
+        looks = verified.looks
+        looks.begin()
+    walk = _Walk(verified, looks)
     with concise_diagnostics():
         walk.visit(module, False, tuple(module.operands), None, False)
     # Values can only be traced through a structure that is sound.
@@ -53,12 +58,13 @@ def verify_input(module: ModuleOp, verified: VerifiedOps | None = None) -> None:
 class _Walk:
     """One walk over a module, op by op, with those in it first."""
 
-    def __init__(self, verified: VerifiedOps) -> None:
+    def __init__(self, verified: VerifiedOps, looks: BlockLooks) -> None:
         self.errors: list[OpError] = []
         self.ordered: set[Operation] = set()
         """Ops in whose regions every value is defined before it is used, and none comes from outside."""
         self._verified = verified
         self._blocks = verified.blocks
+        self._looks = looks
         verified.begin()
 
     def visit(
@@ -143,13 +149,13 @@ class _Walk:
     def _block(self, block: Block, around: type[Operation]) -> tuple[list[object] | None, bool]:
         """Judges the ops of a block. What is in it, with values numbered; None if that cannot be told. And whether all
         values that are used in it are defined before in it."""
-        look = BlockLook.at(block, around)
-        content = None if look is None else self._blocks.known(look)
+        look = self._looks.at(block)
+        content = self._blocks.known(look, around)
         if content is not None:
             return content, True
         content, is_ordered = self._ops(block, around)
-        if look is not None and content is not None:
-            self._blocks.add(look, content)
+        if content is not None:
+            self._blocks.add(look, around, content)
         return content, is_ordered
 
     def _ops(self, block: Block, around: type[Operation]) -> tuple[list[object] | None, bool]:

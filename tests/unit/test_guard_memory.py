@@ -13,6 +13,7 @@ from random_edits import EDITS, edit_at_random
 from tilec.analysis.proxies import Survey
 from tilec.analysis.window import window_rows
 from tilec.dialects import pim, spat
+from tilec.dialects.block_looks import BlockLooks
 from tilec.dialects.registry import make_context
 from tilec.dialects.tile import ArrayAttr, ArrayData
 from tilec.lowering.body_content import body_content
@@ -160,13 +161,13 @@ def test_equal_content_means_equal_bodies() -> None:
 def test_bodies_that_are_gone_are_let_go() -> None:
     memory, module = BodyMemory(), module_at("graph")
     batch = next(op for op in module.walk() if isinstance(op, spat.ComputeBatchOp))
-    ops = list(batch.block.ops)
-    first = memory.tile_body(batch.block, len(batch.windows), ops)
+    look = BlockLooks().at(batch.block)
+    first = memory.tile_body(look, len(batch.windows))
     memory.forget_others()
-    assert memory.tile_body(batch.block, len(batch.windows), ops) is first
+    assert memory.tile_body(look, len(batch.windows)) is first
     memory.forget_others()
     memory.forget_others()
-    assert memory.tile_body(batch.block, len(batch.windows), ops) is not first
+    assert memory.tile_body(look, len(batch.windows)) is not first
 
 
 def test_spans_are_computed_once_for_a_schedule(monkeypatch: pytest.MonkeyPatch) -> None:

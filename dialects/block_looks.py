@@ -1,0 +1,164 @@
+"""Looks at blocks of ops without regions, as which most ops of a program come: the bodies of batches.
+
+Whoever watches a pipeline has to go through all of them behind every pass, though most passes leave most of them alone,
+and the parts of a layer have equal ones. So a block is looked at once for all who ask, and what is equal has one
+:class:`BlockForm`, under which each keeps what it has found.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, MutableMapping, Sequence
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, cast
+from weakref import WeakValueDictionary
+
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from .block_ops import block_ops
+
+if TYPE_CHECKING:
+    from .tile import ArrayAttr
+
+_PARTS = attrgetter(
+    "_next_op", "parent", "_operands", "results", "location", "properties", "attributes", "regions", "_successors"
+)
+"""All that there is of an op beside its class. What is behind properties, which take several times as long."""
+
+_TYPE = attrgetter("_type")
+
+_Parts = tuple[
+    Operation | None,
+    Block | None,
+    Sequence[SSAValue],
+    Sequence[SSAValue],
+    Attribute,
+    dict[str, Attribute],
+    dict[str, Attribute],
+    Sequence[Region],
+    Sequence[Block],
+]
+
+
+class BlockForm:
+    """What blocks have in common that are the same but for the identity of ops and values, and the numbers in arrays:
+    the classes of their ops, which of the block's values these read, names and values of their properties, types, and
+    locations."""
+
+    __slots__ = ("__weakref__", "_held", "array_names", "kinds")
+
+    def __init__(self, kinds: tuple[type[Operation], ...], array_names: Sequence[str], held: Sequence[object]) -> None:
+        self.kinds = kinds
+        """Of the ops."""
+        self.array_names = array_names
+        """The properties that are arrays, in order of the ops."""
+        self._held = held
+        """What is known by its identity: no other may get one meanwhile."""
+
+
+class BlockLook:
+    """One look at a block. The next one is the same object, if the block then consists of the very same objects."""
+
+    __slots__ = ("_arguments", "_parts", "_types", "_values", "arrays", "block", "form", "ops")
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.ops = block_ops(block)
+        self.form: BlockForm | None = None
+        """None if more counts than is seen: regions, attributes and successors of ops, numbers that are not there, or
+        ops that are linked in though another block is their parent."""
+        self.arrays: Sequence[ArrayAttr] = ()
+        """The properties that are arrays. What is written to the numbers of one is no change of the block."""
+        self._arguments = block.args
+        self._parts: list[_Parts] = list(map(_PARTS, self.ops))
+        self._values = list(chain(self._arguments, chain.from_iterable([one[3] for one in self._parts])))
+        self._types: list[Attribute] = list(map(_TYPE, self._values))
+
+    @property
+    def value_count(self) -> int:
+        """Arguments, and results of the ops."""
+        return len(self._values)
+
+    def holds(self) -> bool:
+        """Whether the block is as it was."""
+        block, ops = self.block, self.ops
+        return (
+            block.first_op is (ops[0] if ops else None)
+            and block.args == self._arguments
+            and list(map(_PARTS, ops)) == self._parts
+            and list(map(_TYPE, self._values)) == self._types
+        )
+
+    def find_form(self, forms: MutableMapping[Hashable, BlockForm]) -> None:
+        """Looks for the form among those that are known of others, or adds it to them, and finds the arrays."""
+        following, parents, operands, results, locations, properties, *others = zip(*self._parts, strict=True)
+        if any(map(any, others)) or parents.count(self.block) < len(parents):
+            return
+        # What is in dictionaries may change.
+        others[0] = ({},) * len(parents)
+        copies = map(dict, properties)
+        self._parts = list(zip(following, parents, operands, results, locations, copies, *others, strict=True))
+        numbers = {value: number for number, value in enumerate(map(id, self._values))}
+        read = [numbers.setdefault(value, len(numbers)) for value in map(id, chain.from_iterable(operands))]
+        names = tuple(chain.from_iterable(properties))
+        attributes = [*chain.from_iterable([one.values() for one in properties])]
+        told: list[object] = [*map(id, attributes)]
+        array_names: list[str] = []
+        array_kind = array_class()
+        if array_kind is not None and array_kind in set(map(type, attributes)):
+            found = [place for place, one in enumerate(attributes) if type(one) is array_kind]
+            self.arrays = arrays = cast("list[ArrayAttr]", [attributes[place] for place in found])
+            if not all([array.has_data for array in arrays]):
+                return
+            array_names = [names[place] for place in found]
+            for place, array in zip(found, arrays, strict=True):
+                told[place] = (array.dtype.char, array.shape)
+        kinds = tuple(map(type, self.ops))
+        held = (*self._types, *locations)
+        lengths = tuple(map(len, chain(properties, operands, results)))
+        key = (len(self._arguments), kinds, tuple(read), names, tuple(told), tuple(map(id, held)), lengths)
+        form = forms.get(key)
+        if form is None:
+            form = forms[key] = BlockForm(kinds, array_names, (*held, *attributes))
+        self.form = form
+
+
+class BlockLooks:
+    """Looks at the blocks of a module that changes now and then."""
+
+    def __init__(self) -> None:
+        self._looks: dict[int, BlockLook] = {}
+        """By the identity of each block, which is held meanwhile."""
+        self._before: dict[int, BlockLook] = {}
+        self._forms: WeakValueDictionary[Hashable, BlockForm] = WeakValueDictionary()
+
+    def begin(self) -> None:
+        """The module may have changed since the last look at it, of which only the blocks are still known."""
+        if self._looks:
+            self._before, self._looks = self._looks, {}
+
+    def at(self, block: Block) -> BlockLook:
+        """A look at ``block``, which has not changed since `begin` if it was looked at then."""
+        found = self._looks.get(id(block))
+        if found is None:
+            found = self._looks[id(block)] = self._look(block)
+        return found
+
+    def _look(self, block: Block) -> BlockLook:
+        before = self._before.get(id(block))
+        if before is not None and before.form is not None and before.holds():
+            return before
+        look = BlockLook(block)
+        if look.ops:
+            look.find_form(self._forms)
+        return look
+
+
+def array_class() -> type[ArrayAttr] | None:
+    """The class of arrays; None as long as nothing can have any: it brings numpy, which takes its time to load."""
+    module = sys.modules.get(_TILE)
+    return None if module is None else module.ArrayAttr
+
+
+_TILE = f"{__name__.rpartition('.')[0]}.tile"
