@@ -37,10 +37,14 @@ def schedule_replicas(
     """
     placer = ReplicaPlacer(batches, costs, samples)
     best = shortened(placer, _placed(placer))
+    best = _best([best, *placer.reordered(best)])
+    if placer.is_far(best):
+        # Cores near the port of global memory are quick to load, and may be far from each other.
+        best = _nearer(placer, best)
     if not lead:
         return best
     leads = [lead] * len(batches)
-    return replace(best, leads=leads, timeline=placer.scheduled(best.timed, leads))
+    return replace(best, leads=leads, timeline=placer.scheduled(best.timed, leads, best.order))
 
 
 def _placed(placer: ReplicaPlacer) -> PlacedLanes:
@@ -74,9 +78,16 @@ def _placed(placer: ReplicaPlacer) -> PlacedLanes:
             futile += 1
         if futile == PATIENCE:
             break
-    if (simple := placer.in_turn_placement(_best(found).leads)) is not None:
-        found.append(simple)
-    return _best(found)
+    last = [_best(found), placer.in_turn_placement(_best(found).leads)]
+    last = [placed for placed in last if placed is not None]
+    return _best([*last, *(other for placed in last for other in placer.reordered(placed))])
+
+
+def _nearer(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
+    """The best schedule with cores where on the mesh traffic is near, if it fits and traffic is not far any more."""
+    near = placer.moved_near(placed)
+    near = _best([near, *placer.reordered(near)])
+    return placed if near.excess > placed.excess or placer.is_far(near) else near
 
 
 def _best(found: Sequence[PlacedLanes]) -> PlacedLanes:
