@@ -50,6 +50,12 @@ def one_short_row_each(g: Graph) -> str:
     return g.add("AveragePool", x, kernel_shape=[1, 2], strides=[3, 2], count_include_pad=1)
 
 
+def squared_slices(g: Graph) -> str:
+    """What comes behind the sum of the slices of a layer is computed of whole rows, in one lane with it or not."""
+    x = g.add("Conv", "x", g.weight(2, g.shape[1], 5, 1, scale=0.1), pads=[2, 0, 0, 0], strides=[1, 3])
+    return g.add("GlobalAveragePool", g.add("Mul", x, x))
+
+
 @pytest.mark.parametrize(
     ("make", "shape", "samples"),
     [
@@ -59,6 +65,8 @@ def one_short_row_each(g: Graph) -> str:
         (padded_and_normalized, (1, 4, 1, 6), 4),
         (long_rows_at_the_end, (1, 4, 6, 7), 2),
         (one_short_row_each, (1, 1, 3, 10), 2),
+        (squared_slices, (1, 32, 20, 20), 1),
+        (squared_slices, (1, 32, 20, 62), 1),
     ],
 )
 def test_the_guard_accepts_our_own_pipeline(make: Build, shape: tuple[int, ...], samples: int) -> None:
