@@ -47,9 +47,9 @@ class SpatSchedulePeftPass(ModulePass):
     Weight residency makes cores differ: all lanes of a replica run where its weights are. Its core is the one where
     they finish earliest, given at what times the core is busy already; on equal cores the optimistic cost is the same
     everywhere. Lanes then run in order of their ranks, the longest way to the end, in which lanes of a replica follow
-    one another; a lane that gets urgent interrupts what its core runs. Or they run as their rows come, if all ends sooner
-    so, as where messages take most of the time. When each row is sent to each core that reads it
-    is a part of the schedule (`sends`), and so is when each core loads the constants that it needs (`fetches`).
+    one another; a lane that gets urgent interrupts what its core runs. Or they run as their rows come, if all ends
+    sooner so, as where messages take most of the time. When each row is sent to each core that reads it is a part of
+    the schedule (`sends`), and so is when each core loads the constants that it needs (`fetches`).
     """
 
     name = "spat-schedule-peft"
