@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilec.lowering.row_slots import last_left_first_taken, periods_apart, plan_slots
 
@@ -51,6 +51,19 @@ def test_slots_are_those_of_a_stack(lives: list[tuple[int, int, int]]) -> None:
 def test_rows_that_are_held_at_once_lie_apart(
     rows: list[tuple[int, int, int, int, bool]], divided: tuple[bool, bool]
 ) -> None:
+    check_slots(rows, divided)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000)
+@given(ROWS, st.tuples(st.booleans(), st.booleans()))
+def test_rows_of_many_that_are_held_at_once_lie_apart(
+    rows: list[tuple[int, int, int, int, bool]], divided: tuple[bool, bool]
+) -> None:
+    check_slots(rows, divided)
+
+
+def check_slots(rows: list[tuple[int, int, int, int, bool]], divided: tuple[bool, bool]) -> None:
     tensor, core, first, more, passing = np.array(rows, np.int64).T
     plan = plan_slots(tensor, core, first, first + more, passing != 0, np.array(SLOT_BYTES), np.array(divided))
     begin = plan.offset

@@ -105,6 +105,18 @@ def messages(batches: list[TimedBatch]) -> list[tuple[int, int, int]]:
 @settings(max_examples=200, deadline=None)
 @given(networks(), st.sampled_from([1, 2, 4, 1 << 30]), st.booleans())
 def test_every_schedule_is_valid(batches: list[TimedBatch], lead: int, as_rows_come: bool) -> None:
+    check_schedule(batches, lead, as_rows_come)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000, deadline=None)
+@given(networks(), st.sampled_from([1, 2, 4, 1 << 30]), st.booleans())
+def test_every_one_of_many_schedules_is_valid(batches: list[TimedBatch], lead: int, as_rows_come: bool) -> None:
+    check_schedule(batches, lead, as_rows_come)
+    check_schedule(with_constants(batches), lead, as_rows_come)
+
+
+def check_schedule(batches: list[TimedBatch], lead: int, as_rows_come: bool) -> None:
     timeline = schedule_lanes(batches, CORES, lead, as_rows_come=as_rows_come)
     assert validate_timeline(batches, timeline) == []
     for producer, row, index, lane in readers(batches):
