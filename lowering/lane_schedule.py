@@ -9,6 +9,7 @@ from itertools import islice
 from ..analysis.lane_events.layout import UNBOUNDED
 from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts
+from .lane_tasks import spread_vector_batches
 from .memory_relief import relieved
 from .placement_search import shortened
 from .replica_placement import PlacedLanes, ReplicaPlacer
@@ -25,6 +26,35 @@ PATIENCE = 2
 
 FIRST_ROUNDS = 3
 """Placements to try with the same leads before going on to shorter ones."""
+
+
+FEW_LANES = 1000
+"""Lanes of a network that is scheduled for several samples with more replicas as well: rows that wait for them take
+little memory there, and their messages little time."""
+
+
+def schedule_spread(
+    batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int = 1, lead: int = 0
+) -> PlacedLanes:
+    """The schedule of :func:`schedule_replicas`, once batches without weights have replicas.
+
+    Of several samples, these are as few as keep up. In small networks, they are also tried to be as many as for one
+    sample, and stay so if all ends sooner.
+    """
+    spread_vector_batches(batches, costs, samples)
+    few = [batch.properties["replicas"] for batch in batches]
+    placed = schedule_replicas(batches, costs, samples, lead)
+    if samples == 1 or sum(batch.lane_count for batch in batches) > FEW_LANES:
+        return placed
+    spread_vector_batches(batches, costs)
+    if few == [batch.properties["replicas"] for batch in batches]:
+        return placed
+    more = schedule_replicas(batches, costs, samples, lead)
+    if _rank(more) < _rank(placed):
+        return more
+    for batch, replicas in zip(batches, few, strict=True):
+        batch.properties["replicas"] = replicas
+    return placed
 
 
 def schedule_replicas(

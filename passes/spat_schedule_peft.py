@@ -26,8 +26,7 @@ from ..dialects.location import node_name, place_of
 from ..dialects.spat import ComputeBatchOp
 from ..dialects.tile import ArrayAttr
 from ..lowering.lane_cost import BatchCosts, batch_arrays
-from ..lowering.lane_schedule import schedule_replicas
-from ..lowering.lane_tasks import spread_vector_batches
+from ..lowering.lane_schedule import schedule_spread
 from ..lowering.samples import samples_of
 from ..lowering.target import Target, target_of
 from ..support.diagnostics import TileError
@@ -123,9 +122,8 @@ class SpatSchedulePeftPass(ModulePass):
             return
         costs = BatchCosts(target)
         _require_manageable(batches, costs)
-        spread_vector_batches(batches, costs, samples)
         try:
-            placed = schedule_replicas(batches, costs, samples, self.lead)
+            placed = schedule_spread(batches, costs, samples, self.lead)
         except NoRoomError as error:
             raise _too_small(batches, target) from error
         timeline = placed.timeline
