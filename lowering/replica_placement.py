@@ -89,10 +89,17 @@ class PlacedLanes:
     """Bytes of a core's memory that rows, constants and temporary tiles are to fit."""
     saved: int = 0
     """Cycles by which the search for moves has made the schedule shorter."""
+    measured: int | None = None
+    """Cycles that the program takes, if that has been counted on it."""
 
     @property
     def graph(self) -> TimedGraph:
         return self.order.graph
+
+    @property
+    def cycles(self) -> int:
+        """That all takes."""
+        return self.timeline.makespan if self.measured is None else self.measured
 
     @property
     def fits(self) -> bool:
