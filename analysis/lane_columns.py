@@ -7,7 +7,7 @@ Many placements are scheduled on one graph. What does not depend on cores is the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .lane_events.layout import COURTESY, PATIENCE, Code, Facts
 from .lane_graph import LaneGraph, lane_graph
-from .lane_rank import ONE_SAMPLE, Samples
+from .lane_rank import ONE_SAMPLE, Samples, arrival_order
 from .message_costs import message_cycles
 from .row_uses import RowUses
 from .timeline import TimedBatch
@@ -110,6 +110,12 @@ def graph_of(batches: Sequence[TimedBatch], samples: Samples = ONE_SAMPLE) -> Ti
     """What is the same for every choice of cores."""
     graph = lane_graph([timed.ranked for timed in batches], samples)
     return TimedGraph(graph.first, graph.batch_of, graph.place, graph.row, graph.reader, graph.loads, batches)
+
+
+def sooner_first(graph: TimedGraph) -> TimedGraph:
+    """The same graph, where lanes are the more urgent the earlier their rows can come."""
+    place = np.concatenate([graph.place[:0], *arrival_order([timed.ranked for timed in graph.batches])])
+    return replace(graph, place=place)
 
 
 def code_columns(

@@ -8,6 +8,9 @@ so that the first rows of a layer with much work and few replicas are urgent, ho
 Of several samples in flight, that alone would run the first layers on all samples before the last ones run on any, with
 all their rows held meanwhile. So each sample has a deadline one period after the one before it, and the lane goes first
 that has least time left for the way to its sample's end: earliest deadline first.
+
+Ranks look ahead, and know nothing of how long cores wait for messages. Where these take most of the time, it may be
+better that each lane simply goes when its rows have come (:func:`arrival_order`): then rows leave as early as they can.
 """
 
 from __future__ import annotations
@@ -72,9 +75,29 @@ def urgency_order(batches: Sequence[RankedBatch], samples: Samples = ONE_SAMPLE)
     demand = np.concatenate([np.zeros(0, np.int64), *lane_steps([one.batch for one in batches])])
     ranks = [_by_deadline(mine, samples) for mine in lane_ranks(batches)]
     rank = np.concatenate([np.zeros(0, np.int64), *ranks])
-    place = np.empty(len(rank), np.int64)
-    place[np.lexsort((demand, -rank))] = np.arange(len(rank))
-    return np.split(place, np.cumsum([one.batch.lanes for one in batches])[:-1])
+    return _split_places(np.lexsort((demand, -rank)), ranks)
+
+
+def arrival_order(batches: Sequence[RankedBatch]) -> list[Ints]:
+    """[batches][lanes] the place of each lane in one order of all: that in which their rows come at the earliest.
+
+    A row comes when its lane has run and it has travelled, if nothing holds up a lane but the one before it in its
+    replica. Lanes whose rows come at the same time go batch by batch, and in order. ``batches`` are in topological
+    order.
+    """
+    ready: list[Ints] = []
+    sent: list[Ints] = []
+    for one in batches:
+        there = np.zeros(one.batch.lanes, np.int64)
+        for read in one.batch.reads:
+            if read.producer is not None:
+                rows = read.window.rows_of(np.arange(one.batch.lanes))
+                comes = np.where(rows == OUTSIDE, 0, sent[read.producer][np.maximum(rows, 0)])
+                np.maximum(there, comes.max(axis=1, initial=0), out=there)
+        start = _after_turns(there, one.replicas, one.cycles)
+        ready.append(start)
+        sent.append(start + one.cycles + one.travel_cycles)
+    return _split_places(np.argsort(np.concatenate([np.zeros(0, np.int64), *ready]), kind="stable"), ready)
 
 
 def _by_deadline(rank: Ints, samples: Samples) -> Ints:
@@ -93,3 +116,19 @@ def _in_turns(after: Ints, replicas: int, cycles: int) -> Ints:
         mine = rank[first : first + len(following)]
         np.maximum(mine, following + cycles, out=mine)
     return rank
+
+
+def _after_turns(ready: Ints, replicas: int, cycles: int) -> Ints:
+    """When each lane starts that could at ``ready``, if lane i + replicas runs after lane i."""
+    start = ready.copy()
+    for first in range(replicas, len(start), replicas):
+        mine = start[first : first + replicas]
+        np.maximum(mine, start[first - replicas : first - replicas + len(mine)] + cycles, out=mine)
+    return start
+
+
+def _split_places(order: Ints, parts: Sequence[Ints]) -> list[Ints]:
+    """Of all lanes in some order, the place of each, in parts that are as long as ``parts``."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return np.split(place, np.cumsum([len(part) for part in parts])[:-1])

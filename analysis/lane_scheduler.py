@@ -48,6 +48,7 @@ def schedule_lanes(
     in_turn: bool = False,
     request: Ints | None = None,
     gap: int = GAP,
+    as_rows_come: bool = False,
 ) -> Timeline:
     """Schedules all lanes; ``batches`` are in topological order. O(n log n) in lanes, reads and messages.
 
@@ -56,14 +57,16 @@ def schedule_lanes(
     that reads no rows, since its window is outside the image, waits for the one before it in its replica: it could run
     at once, but its row would then be held for all the samples that come before its own. ``request`` [cores] is how
     long a request of each core takes to global memory, which serves requests as they come; 0 by default. ``gap`` is how
-    much time there is from a load to the next constant that is fetched, in times that the port takes for the load.
+    much time there is from a load to the next constant that is fetched, in times that the port takes for the load. With
+    ``as_rows_come``, a core runs its lanes in the order in which their rows have come, and none interrupts another;
+    those that are ready at the same time, and messages, go in order of urgency.
     """
     graph = graph_of(batches) if graph is None else graph
     core = np.concatenate([np.zeros(0, np.int64), *(timed.cores for timed in batches)])
     lanes = len(core)
     uses = row_uses(graph, core)
     leads = [lead] * len(batches) if isinstance(lead, int) else list(lead)
-    facts = _facts(graph, core_count, leads, gap)
+    facts = _facts(graph, core_count, leads, gap, as_rows_come)
     follower = _followers(batches, graph) if in_turn else np.full(lanes, NONE)
     request = np.zeros(core_count, np.int64) if request is None else request
     code = code_columns(batches, graph, uses, core, facts, leads, follower, request)
@@ -77,7 +80,7 @@ def schedule_lanes(
     return _timeline(batches, graph, uses, state, resumes)
 
 
-def _facts(graph: TimedGraph, core_count: int, leads: Sequence[int], gap: int) -> Facts:
+def _facts(graph: TimedGraph, core_count: int, leads: Sequence[int], gap: int, as_rows_come: bool) -> Facts:
     lanes = len(graph.batch_of)
     loading = 2 * lanes
     sending = loading + core_count
@@ -86,7 +89,17 @@ def _facts(graph: TimedGraph, core_count: int, leads: Sequence[int], gap: int) -
     fetching = starting + core_count
     constants = graph.constants * core_count
     return Facts(
-        core_count, held_back, fetching + 1, loading, sending, starting, fetching, constants, gap, graph.courtesy
+        core_count,
+        held_back,
+        fetching + 1,
+        loading,
+        sending,
+        starting,
+        fetching,
+        constants,
+        gap,
+        graph.courtesy,
+        int(as_rows_come),
     )
 
 
@@ -101,7 +114,7 @@ def _followers(batches: Sequence[TimedBatch], graph: LaneGraph) -> Ints:
     return found
 
 
-def _state(code: Code, facts: Facts, graph: LaneGraph) -> State:
+def _state(code: Code, facts: Facts, graph: TimedGraph) -> State:
     lanes, loads, uses, core_count = len(code.core), len(code.load_item), len(code.use_core), facts.cores
     items = np.array(code.load_item, np.int64)
     chip = _filled(CHIP)
@@ -123,6 +136,8 @@ def _state(code: Code, facts: Facts, graph: LaneGraph) -> State:
         free=_filled(core_count),
         linked=_filled(core_count),
         switch=_filled(core_count),
+        turn=numbers(graph.place.copy()),
+        lane_at=numbers(graph.lane_at.copy()),
         waiting=_filled(2 * lanes),
         waiting_count=_filled(core_count),
         to_load=_filled(loads),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import TypeAlias
 
 from ..analysis.lane_events.layout import UNBOUNDED
 from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts
+from .lane_tasks import spread_vector_batches
 from .memory_relief import relieved
 from .placement_search import shortened
+from .plain_schedule import plain_schedules
 from .replica_placement import PlacedLanes, ReplicaPlacer
 from .row_leads import LeadShortener, short_leads
 
@@ -27,8 +30,50 @@ FIRST_ROUNDS = 3
 """Placements to try with the same leads before going on to shorter ones."""
 
 
+FEW_LANES = 1000
+"""Lanes of a network that is scheduled for several samples with more replicas as well: rows that wait for them take
+little memory there, and their messages little time."""
+
+
+Measure: TypeAlias = "Callable[[PlacedLanes], int | None]"
+"""The cycles that the program takes with a schedule; None if they cannot be told."""
+
+
+def schedule_spread(
+    batches: Sequence[ComputeBatchOp],
+    costs: BatchCosts,
+    samples: int = 1,
+    lead: int = 0,
+    measure: Measure | None = None,
+) -> PlacedLanes:
+    """The schedule of :func:`schedule_replicas`, once batches without weights have replicas.
+
+    Of several samples, these are as few as keep up. In small networks, they are also tried to be as many as for one
+    sample, and stay so if all ends sooner. There, plain schedules are tried as well, if what they take can be measured.
+    Not of one sample: ranks know all that there is to know, and what is wrong with an order would be hidden.
+    """
+    spread_vector_batches(batches, costs, samples)
+    few = [batch.properties["replicas"] for batch in batches]
+    if samples == 1 or sum(batch.lane_count for batch in batches) > FEW_LANES:
+        return schedule_replicas(batches, costs, samples, lead)
+    placed = schedule_replicas(batches, costs, samples, lead, measure)
+    spread_vector_batches(batches, costs)
+    if few == [batch.properties["replicas"] for batch in batches]:
+        return placed
+    more = schedule_replicas(batches, costs, samples, lead, measure)
+    if _rank(more) < _rank(placed):
+        return more
+    for batch, replicas in zip(batches, few, strict=True):
+        batch.properties["replicas"] = replicas
+    return placed
+
+
 def schedule_replicas(
-    batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int = 1, lead: int = 0
+    batches: Sequence[ComputeBatchOp],
+    costs: BatchCosts,
+    samples: int = 1,
+    lead: int = 0,
+    measure: Measure | None = None,
 ) -> PlacedLanes:
     """The shortest schedule that is found, of those whose rows seem to fit the local memories.
 
@@ -37,10 +82,14 @@ def schedule_replicas(
     """
     placer = ReplicaPlacer(batches, costs, samples)
     best = shortened(placer, _placed(placer))
+    best = _best([best, *placer.reordered(best)])
+    if placer.is_far(best):
+        # Cores near the port of global memory are quick to load, and may be far from each other.
+        best = _nearer(placer, best)
     if not lead:
-        return best
+        return best if measure is None else _measured(placer, best, measure)
     leads = [lead] * len(batches)
-    return replace(best, leads=leads, timeline=placer.scheduled(best.timed, leads))
+    return replace(best, leads=leads, timeline=placer.scheduled(best.timed, leads, best.order))
 
 
 def _placed(placer: ReplicaPlacer) -> PlacedLanes:
@@ -74,9 +123,28 @@ def _placed(placer: ReplicaPlacer) -> PlacedLanes:
             futile += 1
         if futile == PATIENCE:
             break
-    if (simple := placer.in_turn_placement(_best(found).leads)) is not None:
-        found.append(simple)
-    return _best(found)
+    last = [_best(found), placer.in_turn_placement(_best(found).leads)]
+    last = [placed for placed in last if placed is not None]
+    return _best([*last, *(other for placed in last for other in placer.reordered(placed))])
+
+
+def _measured(placer: ReplicaPlacer, placed: PlacedLanes, measure: Measure) -> PlacedLanes:
+    """The schedule, or a plain one that fits, goes no farther, and with which the program takes less time."""
+    best = replace(placed, measured=measure(placed))
+    for plain in plain_schedules(placer, placed):
+        if plain.excess > best.excess or (placer.is_far(plain) and not placer.is_far(placed)):
+            continue
+        cycles = measure(plain)
+        if cycles is not None and cycles < best.cycles:
+            best = replace(plain, measured=cycles, timeline=replace(plain.timeline, makespan=cycles))
+    return best
+
+
+def _nearer(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
+    """The best schedule with cores where on the mesh traffic is near, if it fits and traffic is not far any more."""
+    near = placer.moved_near(placed)
+    near = _best([near, *placer.reordered(near)])
+    return placed if near.excess > placed.excess or placer.is_far(near) else near
 
 
 def _best(found: Sequence[PlacedLanes]) -> PlacedLanes:
@@ -84,4 +152,4 @@ def _best(found: Sequence[PlacedLanes]) -> PlacedLanes:
 
 
 def _rank(placed: PlacedLanes) -> tuple[int, int]:
-    return placed.excess, placed.timeline.makespan
+    return placed.excess, placed.cycles

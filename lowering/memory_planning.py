@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,10 @@ Ints = NDArray[np.int64]
 
 UNLIMITED = 1 << 40
 
+WORTH_DIVIDING = 0.8
+"""Of a core's memory, what it has to come down to for slots of passing rows to change with time: then addresses change,
+too, which take more instructions to load."""
+
 
 def plan_module(module: ModuleOp) -> int:
     """Plans every `pim.program` of the module; the bytes of the fullest core. Raises TileError if they do not fit."""
@@ -72,12 +77,41 @@ class _Rows:
 
     ops: list[pim.RowsOp]
     instances: list[Instances]
-    slots: SlotPlan
-    """Of all instances, op by op."""
-    begins: Ints
-    """Of each area the key from which on it is needed."""
-    request: list[int]
-    """Of each area its place among the requests of its core."""
+    sizes: Ints
+    """[ops] bytes of a slot."""
+
+    @cached_property
+    def columns(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Of all instances, op by op: which op, core, first and last key."""
+        owner = np.repeat(np.arange(len(self.ops)), [len(one) for one in self.instances])
+        core, first, last = (
+            np.concatenate([np.zeros(0, np.int64), *(getattr(one, name) for one in self.instances)])
+            for name in ("core", "first", "last")
+        )
+        return owner, core, first, last
+
+    @cached_property
+    def passing(self) -> NDArray[np.bool_]:
+        """Of all instances, whether the row only passes."""
+        return np.concatenate([np.zeros(0, np.bool_), *(one.passing for one in self.instances)])
+
+    def slots(self, divided: NDArray[np.bool_], only: int | None = None) -> SlotPlan:
+        """Of all instances, or of those on one core; ``divided`` as in :func:`.row_slots.plan_slots`."""
+        mine = slice(None) if only is None else self.columns[1] == only
+        owner, core, first, last = (column[mine] for column in self.columns)
+        return plan_slots(owner, core, first, last, self.passing[mine], self.sizes, divided)
+
+    def begins(self, slots: SlotPlan) -> Ints:
+        """Of each area the key from which on it is needed: the fill of the columns beside the rows of a ring comes
+        right before the first row."""
+        filled = np.array([any(op.pads) for op in self.ops], np.bool_)[slots.tensor] & ~slots.shared
+        return np.where(filled, slots.first // len(Phase) * len(Phase), slots.first)
+
+    def requests(self, slots: SlotPlan) -> list[tuple[int, _Request]]:
+        """Of each area: the core, and what it wants there."""
+        columns = slots.core, slots.size, self.begins(slots), slots.last, slots.tensor
+        areas: list[list[int]] = np.stack(columns, axis=1).tolist()
+        return [(core, _Request((self.ops[op],), size, begin, end)) for core, size, begin, end, op in areas]
 
 
 class _Planner:
@@ -94,7 +128,7 @@ class _Planner:
     def run(self) -> int:
         for op in self._program.body.block.ops:
             self._target.require_cores(op, _cores_of(op))
-        rows = self._request_rows()
+        rows = self._rows()
         for op in self._program.body.block.ops:
             match op:
                 case pim.ConstantRowsOp():
@@ -106,35 +140,19 @@ class _Planner:
         self._request_frames()
         self._request_zeros()
         check_lanes(self._program)
-        plans = self._plan()
-        self._assign_rows(rows, plans)
-        self._assign(plans)
+        slots, requests, plans = self._plan(rows)
+        self._assign_rows(rows, slots, plans)
+        self._assign(requests, plans)
         peak = np.array([plan.peak for plan in plans], np.int64)
         self._program.properties["peak_bytes"] = ArrayAttr.get(peak)
         return int(peak.max(initial=0))
 
     # Requests
 
-    def _request_rows(self) -> _Rows:
+    def _rows(self) -> _Rows:
         ops = [op for op in self._program.body.block.ops if isinstance(op, pim.RowsOp)]
-        instances = instances_of_all(ops, self._lanes)
-        owner = np.repeat(np.arange(len(ops)), [len(one) for one in instances])
-        core, first, last = (
-            np.concatenate([np.zeros(0, np.int64), *(getattr(one, name) for one in instances)])
-            for name in ("core", "first", "last")
-        )
-        passing = np.concatenate([np.zeros(0, np.bool_), *(one.passing for one in instances)])
         sizes = np.array([slot_elements(op) * self._bytes for op in ops], np.int64)
-        slots = plan_slots(owner, core, first, last, passing, sizes)
-        # The fill of the columns beside the rows of a ring comes right before the first row.
-        filled = np.array([any(op.pads) for op in ops], np.bool_)[slots.tensor] & ~slots.shared
-        begins = np.where(filled, slots.first // len(Phase) * len(Phase), slots.first)
-        request: list[int] = []
-        areas: list[list[int]] = np.stack((slots.core, slots.size, begins, slots.last, slots.tensor), axis=1).tolist()
-        for place, size, begin, end, tensor in areas:
-            request.append(len(self._requests[place]))
-            self._requests[place].append(_Request((ops[tensor],), size, begin, end))
-        return _Rows(ops, instances, slots, begins, request)
+        return _Rows(ops, instances_of_all(ops, self._lanes), sizes)
 
     def _request_constant(self, rows: pim.ConstantRowsOp) -> None:
         size = int(np.prod(pim.shape_of(rows.result))) * self._bytes
@@ -175,31 +193,62 @@ class _Planner:
 
     # Planning
 
-    def _plan(self) -> list[MemoryPlan]:
-        problems = [
-            Buffers.build(
-                [request.size for request in requests],
-                [request.first for request in requests],
-                [request.last for request in requests],
-                self._bytes,
-            )
-            for requests in self._requests
-        ]
+    def _plan(self, rows: _Rows) -> tuple[SlotPlan, list[list[_Request]], list[MemoryPlan]]:
+        """The slots of rows, all requests of each core, and their addresses.
+
+        Passing rows have the same slots all the time, but for cores that are the fullest, and would be much less full
+        otherwise; and if not everything fits.
+        """
         capacity = self._target.machine.local_memory_bytes
-        try:
-            plans = plan_cores(problems, capacity)
-        except CapacityError as error:
-            raise self._too_small(error) from error
+        divided = np.zeros(len(self._requests), np.bool_)
+        while True:
+            slots, requests = self._all_requests(rows, divided)
+            problems = list(map(self._problem, requests))
+            try:
+                plans = plan_cores(problems, capacity)
+            except CapacityError as error:
+                if divided.all():
+                    raise self._too_small(error, requests) from error
+                divided[:] = True
+                continue
+            fullest = max(range(len(plans)), key=lambda core: plans[core].peak)
+            if divided[fullest] or self._divided_peak(rows, fullest) > WORTH_DIVIDING * plans[fullest].peak:
+                break
+            divided[fullest] = True
         for problem, plan in zip(problems, plans, strict=True):
             faults = validate_plan(problem, plan, capacity)
             assert not faults, f"the memory plan is wrong: {faults[0]}"
-        return plans
+        return slots, requests, plans
 
-    def _too_small(self, error: CapacityError) -> TileError:
+    def _all_requests(self, rows: _Rows, divided: NDArray[np.bool_]) -> tuple[SlotPlan, list[list[_Request]]]:
+        """The slots of rows, and of each core those of areas of slots, and then all others."""
+        slots = rows.slots(divided)
+        found: list[list[_Request]] = [[] for _ in self._requests]
+        for core, request in rows.requests(slots):
+            found[core].append(request)
+        for mine, others in zip(found, self._requests, strict=True):
+            mine += others
+        return slots, found
+
+    def _divided_peak(self, rows: _Rows, core: int) -> int:
+        """Bytes of a core where passing rows have other slots after a moment without any."""
+        slots = rows.slots(np.ones(len(self._requests), np.bool_), core)
+        requests = [*(request for _, request in rows.requests(slots)), *self._requests[core]]
+        return plan_memory(self._problem(requests), UNLIMITED).peak
+
+    def _problem(self, requests: Sequence[_Request]) -> Buffers:
+        return Buffers.build(
+            [request.size for request in requests],
+            [request.first for request in requests],
+            [request.last for request in requests],
+            self._bytes,
+        )
+
+    def _too_small(self, error: CapacityError, requests: Sequence[Sequence[_Request]]) -> TileError:
         core = error.core or 0
         holders: dict[str, int] = {}
         for index, size in error.holders:
-            owner = self._requests[core][index].owners[0]
+            owner = requests[core][index].owners[0]
             name = "rows of zeros" if owner is self._program else node_name(owner).partition("+")[0] or owner.name
             holders[name] = holders.get(name, 0) + size
         largest = sorted(holders.items(), key=lambda item: (-item[1], item[0]))[:4]
@@ -210,10 +259,10 @@ class _Planner:
             "use a machine with more local memory or more cores, or fewer samples at a time",
         )
 
-    def _assign(self, plans: Sequence[MemoryPlan]) -> None:
+    def _assign(self, wanted: Sequence[Sequence[_Request]], plans: Sequence[MemoryPlan]) -> None:
         """Writes the addresses onto the ops, as tables in order of core."""
         base: dict[Operation, list[tuple[int, int, int, int]]] = {}
-        for core, (requests, plan) in enumerate(zip(self._requests, plans, strict=True)):
+        for core, (requests, plan) in enumerate(zip(wanted, plans, strict=True)):
             for request, address in zip(requests, plan.address.tolist(), strict=True):
                 for owner in request.owners:
                     base.setdefault(owner, []).append((core, address, request.size, request.first))
@@ -234,14 +283,13 @@ class _Planner:
                     assert owner is self._program
                     owner.properties["zeros"] = ArrayAttr.get(np.ascontiguousarray(table[:, :3]))
 
-    def _assign_rows(self, rows: _Rows, plans: Sequence[MemoryPlan]) -> None:
+    def _assign_rows(self, rows: _Rows, slots: SlotPlan, plans: Sequence[MemoryPlan]) -> None:
         """Where each row is, and of each ring its place and when its first row comes."""
-        slots, request = rows.slots, np.array(rows.request, np.int64)
-        base = np.zeros(len(request), np.int64)
+        base = np.zeros(len(slots.core), np.int64)
         for core, span in _spans(slots.core):
-            base[span] = plans[core].address[request[span]]
+            base[span] = plans[core].address[: span.stop - span.start]  # areas come first among the requests
         address = base[slots.area] + slots.offset
-        rings = np.stack((slots.core, base, slots.size, rows.begins), axis=1)
+        rings = np.stack((slots.core, base, slots.size, rows.begins(slots)), axis=1)
         ends = np.cumsum([len(one) for one in rows.instances])
         for number, (op, one, end) in enumerate(zip(rows.ops, rows.instances, ends.tolist(), strict=True)):
             mine = address[end - len(one) : end]

@@ -85,7 +85,7 @@ class _Relief:
 
         None if nothing is left to try.
         """
-        rings = held_rings(self._timed, self._timeline, self._placer.slots, self._placer.graph)
+        rings = held_rings(self._timed, self._timeline, self._placer.slots, self._placed.graph)
         room = self._placed.room
         for core in np.argsort(-self._peaks, kind="stable").tolist():
             over = int(self._peaks[core]) - room
@@ -127,7 +127,7 @@ class _Relief:
         placer, core = self._placer, self._core.copy()
         core[group] = to
         timed = placer.with_cores(self._timed, int(placer.owner[group]), core)
-        timeline = placer.scheduled(timed, self._placed.leads)
+        timeline = placer.scheduled(timed, self._placed.leads, self._placed.order)
         peaks = placer.peaks(timed, timeline)
         if timeline.makespan > LONGER * self._placed.timeline.makespan:
             return False

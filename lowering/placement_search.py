@@ -124,7 +124,7 @@ class _Search:
         core = self._core.copy()
         core[group] = to
         timed = self._placer.with_cores(self._timed, int(self._placer.owner[group]), core)
-        timeline = self._placer.scheduled(timed, self._best.leads)
+        timeline = self._placer.scheduled(timed, self._best.leads, self._best.order)
         latest = self._timeline.makespan * (SLACK + 1) // SLACK
         if timeline.makespan >= min(latest, self._best.timeline.makespan * (FAR + 1) // FAR):
             return False

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.core_packing import SCALE, Groups, pack_groups
-from ..analysis.lane_columns import TimedGraph, graph_of
+from ..analysis.lane_columns import TimedGraph, graph_of, sooner_first
 from ..analysis.lane_events.layout import UNBOUNDED
 from ..analysis.lane_graph import LaneGraph
 from ..analysis.lane_rank import Samples
@@ -54,8 +56,21 @@ PERIOD = 0.5
 """From the deadline of one sample to that of the next, of the shortest possible interval. The shorter, the more samples
 are in flight: cores wait less, and hold more rows."""
 
+FAR = 8
+"""Traffic goes less far by one part in so many than between cores at random, or it is far; but for the shares of two
+cores, since of few cores all are neighbours."""
+
 ROUNDS = 8
 """Placements to try: each is made for the times at which replicas are busy in the schedule on the one before."""
+
+
+class LaneOrder(NamedTuple):
+    """In which order cores run lanes."""
+
+    graph: TimedGraph
+    """With what is urgent."""
+    as_rows_come: bool = False
+    """Whether lanes run in the order in which their rows have come, instead of that of urgency."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +79,7 @@ class PlacedLanes:
 
     cores: list[Ints]
     """[batches][replicas]"""
-    graph: TimedGraph
+    order: LaneOrder
     timed: list[TimedBatch]
     timeline: Timeline
     excess: int
@@ -75,6 +90,17 @@ class PlacedLanes:
     """Bytes of a core's memory that rows, constants and temporary tiles are to fit."""
     saved: int = 0
     """Cycles by which the search for moves has made the schedule shorter."""
+    measured: int | None = None
+    """Cycles that the program takes, if that has been counted on it."""
+
+    @property
+    def graph(self) -> TimedGraph:
+        return self.order.graph
+
+    @property
+    def cycles(self) -> int:
+        """That all takes."""
+        return self.timeline.makespan if self.measured is None else self.measured
 
     @property
     def fits(self) -> bool:
@@ -111,6 +137,12 @@ class ReplicaPlacer:
         self.room = target.machine.local_memory_bytes
         if samples > 1:
             self.room = int((1 - GAPS) * self.room)
+
+    @cached_property
+    def orders(self) -> tuple[LaneOrder, ...]:
+        """That of ranks first, then others, which are better where cores wait for messages most of the time."""
+        early = sooner_first(self.graph)
+        return LaneOrder(self.graph), LaneOrder(early), LaneOrder(self.graph, True), LaneOrder(early, True)
 
     def placements(self, leads: Sequence[int] | None = None) -> Iterator[PlacedLanes]:
         """Placements, each for the times at which replicas are busy on the one before; nothing is held back without
@@ -159,12 +191,38 @@ class ReplicaPlacer:
 
     def moved_near(self, placed: PlacedLanes) -> PlacedLanes:
         """The schedule with the same groups on one core, and cores moved to where on the mesh traffic is near."""
-        return self._placed(np.concatenate(placed.cores), placed.leads, placed.room)
+        return self._placed(np.concatenate(placed.cores), placed.leads, placed.room, placed.order)
 
-    def scheduled(self, timed: list[TimedBatch], leads: Sequence[int]) -> Timeline:
-        """The schedule of ``timed``, the batches on some cores."""
+    def is_far(self, placed: PlacedLanes) -> bool:
+        """Whether traffic goes hardly less far than between cores at random."""
+        hops = self.target.machine.hops
+        traffic = core_traffic(
+            self.batches, placed.graph, np.concatenate([one.cores for one in placed.timed]), self.target
+        )
+        sent, pairs = int(traffic.sum() - traffic.trace()), max(1, hops.size - len(hops))
+        random = sent * int(hops.sum()) // pairs
+        return int((traffic * hops).sum()) > random - random // FAR + 2 * random // len(hops)
+
+    def reordered(self, placed: PlacedLanes) -> Iterator[PlacedLanes]:
+        """The schedules on the same cores with lanes in each of the other orders."""
+        for order in self.orders:
+            if order != placed.order:
+                timeline = self.scheduled(placed.timed, placed.leads, order)
+                excess = self.excess(placed.timed, timeline, placed.room)
+                yield replace(placed, order=order, timeline=timeline, excess=excess)
+
+    def scheduled(self, timed: list[TimedBatch], leads: Sequence[int], order: LaneOrder | None = None) -> Timeline:
+        """The schedule of ``timed``, the batches on some cores; in order of ranks, if no other one is given."""
+        graph, as_rows_come = self.orders[0] if order is None else order
         return schedule_lanes(
-            timed, self.target.machine.core_count, leads, self.graph, self.in_turn, self.request, self.gap
+            timed,
+            self.target.machine.core_count,
+            leads,
+            graph,
+            self.in_turn and not as_rows_come,
+            self.request,
+            self.gap,
+            as_rows_come,
         )
 
     def peaks(self, timed: list[TimedBatch], timeline: Timeline) -> Ints:
@@ -181,23 +239,29 @@ class ReplicaPlacer:
         moved[batch] = replace(timed[batch], cores=core[self.group_of[batch]])
         return moved
 
-    def _placed(self, core: Ints, leads: Sequence[int], room: int) -> PlacedLanes:
+    def _placed(self, core: Ints, leads: Sequence[int], room: int, order: LaneOrder | None = None) -> PlacedLanes:
         """The schedule with each group on its ``core``, wherever on the mesh these are."""
         core = core_places(self.batches, self.graph, core[np.concatenate(self.group_of)], self.target)[core]
         cores = np.split(core, self.first)
         timed = moved_batches(self.timed, cores, self.transfers)
-        timeline = self.scheduled(timed, leads)
-        return PlacedLanes(cores, self.graph, timed, timeline, self.excess(timed, timeline, room), leads, room)
+        order = self.orders[0] if order is None else order
+        timeline = self.scheduled(timed, leads, order)
+        return PlacedLanes(cores, order, timed, timeline, self.excess(timed, timeline, room), leads, room)
 
 
 def core_places(batches: Sequence[ComputeBatchOp], graph: LaneGraph, core: Ints, target: Target) -> Ints:
     """[cores] the place on the mesh of each core, when the lanes are on ``core`` [n], that keeps traffic near."""
-    machine = target.machine
+    return place_cores(core_traffic(batches, graph, core, target), target.machine.hops)
+
+
+def core_traffic(batches: Sequence[ComputeBatchOp], graph: LaneGraph, core: Ints, target: Target) -> Ints:
+    """[cores, cores] bytes of rows from the core that computes them to each that reads them, when the lanes are on
+    ``core`` [n]; those that stay are on the diagonal."""
     uses = row_uses(graph, core)
     size = np.array([row_bytes(batch.outs[0], target) for batch in batches])[graph.batch_of[uses.row]]
-    traffic = np.zeros((machine.core_count, machine.core_count), np.int64)
+    traffic = np.zeros((target.machine.core_count, target.machine.core_count), np.int64)
     np.add.at(traffic, (core[uses.row], uses.core), size)
-    return place_cores(traffic, machine.hops)
+    return traffic
 
 
 def _busy(group_of: Sequence[Ints], timeline: Timeline, count: int) -> Ints:

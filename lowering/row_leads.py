@@ -50,7 +50,7 @@ class LeadShortener:
         room = int((1 - GAPS) * placer.target.machine.local_memory_bytes)
         leads = list(placed.leads)
         for _ in range(TRIES):
-            timeline = placer.scheduled(placed.timed, leads)
+            timeline = placer.scheduled(placed.timed, leads, placed.order)
             peaks = placer.peaks(placed.timed, timeline)
             if peaks.max() <= room:
                 return replace(placed, timeline=timeline, excess=0, leads=list(leads), room=room)

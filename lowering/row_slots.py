@@ -3,6 +3,8 @@
 A row takes the slot that was left last, so that addresses recur soon: registers hold those that were used lately. The
 rows of a tensor take slots of the tensor's ring. Rows that only pass, which a core computes and no lane there reads,
 take slots that all tensors share, whatever their sizes: the results of a core's products come to the same few places.
+A slot as long as a row that comes late is then held all the time before. Where that takes too much memory, slots are
+others after a moment at which rows of none of them pass.
 """
 
 from __future__ import annotations
@@ -38,18 +40,23 @@ class SlotPlan:
     """[m] whether it is a slot that tensors share."""
 
 
-def plan_slots(tensor: Ints, core: Ints, first: Ints, last: Ints, passing: Mask, slot_bytes: Ints) -> SlotPlan:
+def plan_slots(
+    tensor: Ints, core: Ints, first: Ints, last: Ints, passing: Mask, slot_bytes: Ints, divided: Mask
+) -> SlotPlan:
     """Slots for n rows, each of a tensor, on a core from one key to another, both included.
 
-    ``slot_bytes`` [tensors] is what a row takes, with all that stands beside it.
+    ``slot_bytes`` [tensors] is what a row takes, with all that stands beside it. On ``divided`` cores [cores], passing
+    rows have other slots after a moment without any.
     """
-    cores = int(core.max(initial=0)) + 1
-    pool = np.where(passing, core, (tensor + 1) * cores + core)
+    pools = 2 * (int(tensor.max(initial=0)) + 1)
+    own = np.where(passing, 0, 2 * tensor + 1)
+    apart = np.flatnonzero(passing & divided[core])
+    own[apart] = 2 * periods_apart(tensor[apart], core[apart], first[apart], last[apart])
+    pool = core * pools + own
     slot = last_left_first_taken(pool, first, last)
     most = int(slot.max(initial=0)) + 1
     # Passing rows need not be as long as each other: each of their slots is an area of its own.
-    owner = np.where(passing, -1, tensor)
-    place = (core * (int(tensor.max(initial=0)) + 2) + owner + 1) * most + np.where(passing, slot, 0)
+    place = pool * most + np.where(passing, slot, 0)
     _, row, area = np.unique(place, return_index=True, return_inverse=True)
     area, count = area.reshape(-1), len(row)
     needed = slot_bytes[tensor]
@@ -64,6 +71,27 @@ def plan_slots(tensor: Ints, core: Ints, first: Ints, last: Ints, passing: Mask,
     named = np.zeros(count, np.int64)
     named[area[longest]] = tensor[longest]
     return SlotPlan(area, offset, core[row], depth * size, begin, end, named, passing[row])
+
+
+def periods_apart(tensor: Ints, core: Ints, first: Ints, last: Ints) -> Ints:
+    """[n] of each row how often, before it on its core, all of the tensors end that have begun, and others begin.
+
+    A tensor's life is from its first row's first key there to its last row's last one, both included."""
+    tensors = int(tensor.max(initial=0)) + 1
+    pairs, row = np.unique(core * tensors + tensor, return_inverse=True)
+    begin, end = np.full(len(pairs), np.iinfo(np.int64).max), np.full(len(pairs), np.iinfo(np.int64).min)
+    np.minimum.at(begin, row, first)
+    np.maximum.at(end, row, last)
+    home = pairs // tensors
+    order = np.lexsort((begin, home))
+    home, begin, end = home[order], begin[order] - first.min(initial=0), end[order] - first.min(initial=0)
+    behind = int(end.max(initial=0)) + 1
+    ended = np.maximum.accumulate(home * behind + end)
+    starts = np.append(True, home[1:] * behind + begin[1:] > ended[:-1])[: len(home)]
+    period = np.cumsum(starts)
+    found = np.empty(len(pairs), np.int64)
+    found[order] = period - period[np.searchsorted(home, home)]
+    return found[row.reshape(-1)]
 
 
 def last_left_first_taken(pool: Ints, first: Ints, last: Ints) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,8 +27,9 @@ from ..dialects.location import node_name, place_of
 from ..dialects.spat import ComputeBatchOp
 from ..dialects.tile import ArrayAttr
 from ..lowering.lane_cost import BatchCosts, batch_arrays
-from ..lowering.lane_schedule import schedule_replicas
-from ..lowering.lane_tasks import spread_vector_batches
+from ..lowering.lane_schedule import schedule_spread
+from ..lowering.proxies import proxies
+from ..lowering.replica_placement import PlacedLanes
 from ..lowering.samples import samples_of
 from ..lowering.target import Target, target_of
 from ..support.diagnostics import TileError
@@ -47,8 +49,9 @@ class SpatSchedulePeftPass(ModulePass):
     Weight residency makes cores differ: all lanes of a replica run where its weights are. Its core is the one where
     they finish earliest, given at what times the core is busy already; on equal cores the optimistic cost is the same
     everywhere. Lanes then run in order of their ranks, the longest way to the end, in which lanes of a replica follow
-    one another; a lane that gets urgent interrupts what its core runs. When each row is sent to each core that reads it
-    is a part of the schedule (`sends`), and so is when each core loads the constants that it needs (`fetches`).
+    one another; a lane that gets urgent interrupts what its core runs. Or they run as their rows come, if all ends
+    sooner so, as where messages take most of the time. When each row is sent to each core that reads it is a part of
+    the schedule (`sends`), and so is when each core loads the constants that it needs (`fetches`).
     """
 
     name = "spat-schedule-peft"
@@ -122,23 +125,34 @@ class SpatSchedulePeftPass(ModulePass):
             return
         costs = BatchCosts(target)
         _require_manageable(batches, costs)
-        spread_vector_batches(batches, costs, samples)
+
+        def measure(placed: PlacedLanes) -> int | None:
+            _annotate(batches, placed)
+            return proxies(op).scheduled_cycles
+
         try:
-            placed = schedule_replicas(batches, costs, samples, self.lead)
+            placed = schedule_spread(batches, costs, samples, self.lead, measure)
         except NoRoomError as error:
             raise _too_small(batches, target) from error
         timeline = placed.timeline
         record_statistic("makespan cycles", timeline.makespan)
         record_statistic("cycles saved by moves", placed.saved)
-        for index, (batch, cores) in enumerate(zip(batches, placed.cores, strict=True)):
-            start = timeline.start[index]
-            batch.properties["cores"] = ArrayAttr.get(cores.astype(np.int32))
-            batch.properties["steps"] = ArrayAttr.get(start)
-            batch.properties["spans"] = ArrayAttr.get(timeline.finish[index] - start)
-            batch.properties["resumes"] = ArrayAttr.get(timeline.resumes[index])
-            batch.properties["sends"] = ArrayAttr.get(timeline.messages[index])
-            if len(timeline.fetches[index]):
-                batch.properties["fetches"] = ArrayAttr.get(timeline.fetches[index])
+        _annotate(batches, placed)
+
+
+def _annotate(batches: Sequence[ComputeBatchOp], placed: PlacedLanes) -> None:
+    """Writes a schedule onto the batches."""
+    timeline = placed.timeline
+    for index, (batch, cores) in enumerate(zip(batches, placed.cores, strict=True)):
+        start = timeline.start[index]
+        batch.properties["cores"] = ArrayAttr.get(cores.astype(np.int32))
+        batch.properties["steps"] = ArrayAttr.get(start)
+        batch.properties["spans"] = ArrayAttr.get(timeline.finish[index] - start)
+        batch.properties["resumes"] = ArrayAttr.get(timeline.resumes[index])
+        batch.properties["sends"] = ArrayAttr.get(timeline.messages[index])
+        batch.properties.pop("fetches", None)
+        if len(timeline.fetches[index]):
+            batch.properties["fetches"] = ArrayAttr.get(timeline.fetches[index])
 
 
 def _require_manageable(batches: list[ComputeBatchOp], costs: BatchCosts) -> None:

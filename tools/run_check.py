@@ -25,6 +25,10 @@ _DTYPES = {"tensor(float)": "float32", "tensor(double)": "float64", "tensor(bool
 """numpy's names of onnxruntime's types."""
 
 
+ROUNDINGS = 16 * float(np.finfo(np.float32).eps)
+"""Of the largest value of an output, by how much its values may differ and still count as the same number."""
+
+
 @dataclass(frozen=True)
 class OutputError:
     """How far one output is from the reference."""
@@ -35,7 +39,8 @@ class OutputError:
 
     @property
     def relative(self) -> float:
-        """The greatest error relative to the range of the reference; absolute if the reference is constant."""
+        """The greatest error relative to the range of the reference; absolute if the reference is constant but
+        for rounding."""
         return self.max_abs_error / self.reference_range if self.reference_range > 0 else self.max_abs_error
 
 
@@ -82,7 +87,10 @@ class Reference:
 
 
 def output_errors(outputs: Tensors, reference: Tensors) -> list[OutputError]:
-    """The error of every output. NaN anywhere where the reference has none counts as infinite."""
+    """The error of every output. NaN anywhere where the reference has none counts as infinite.
+
+    A reference of which all differences are of rounding has no range: what it is off by says nothing of another one.
+    """
     with np.errstate(all="ignore"):  # infinities have no difference
         return [_output_error(name, outputs[name], expected) for name, expected in reference.items()]
 
@@ -93,7 +101,9 @@ def _output_error(name: str, output: Array, expected: Array) -> OutputError:
     difference = np.where(found == wide, 0.0, np.abs(found - wide))
     difference[np.isnan(difference) & ~np.isnan(wide)] = np.inf
     worst = float(np.nan_to_num(difference, nan=0.0, posinf=np.inf).max(initial=0.0))
-    return OutputError(name, worst, float(np.ptp(wide)) if wide.size else 0.0)
+    spread = float(np.ptp(wide)) if wide.size else 0.0
+    largest = float(np.nanmax(np.abs(wide), initial=0.0))
+    return OutputError(name, worst, 0.0 if spread <= ROUNDINGS * largest else spread)
 
 
 def _onnxruntime() -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .fetches import fetch_soon, note_load, served
-from .layout import HELD, NONE, PATIENCE, Code, Facts, State
+from .layout import HELD, NONE, PATIENCE, READY, Code, Facts, State
 from .list_heaps import pop_waiting, push_event, push_waiting
 from .messages import distribute, next_instruction, resume
 
@@ -17,7 +17,11 @@ def make_ready(facts: Facts, code: Code, state: State, lane: int, time: int) -> 
         state.chip[HELD] += 1
         return
     core = code.core[lane]
-    push_waiting(code, state, core, code.place[lane])
+    if facts.as_rows_come:
+        state.turn[lane] = state.chip[READY]
+        state.lane_at[state.chip[READY]] = lane
+        state.chip[READY] += 1
+    push_waiting(code, state, core, state.turn[lane])
     preempt(facts, code, state, core, lane, time)
     dispatch(facts, code, state, core, time)
 
@@ -50,13 +54,13 @@ def dispatch(facts: Facts, code: Code, state: State, core: int, time: int) -> No
 def most_urgent(facts: Facts, code: Code, state: State, core: int) -> int:
     """Takes the most urgent of the waiting lanes; a stopped one of the same batch goes first."""
     while state.waiting_count[core] > 0:
-        lane = code.lane_at[pop_waiting(code, state, core)]
+        lane = state.lane_at[pop_waiting(code, state, core)]
         if state.start[lane] != NONE and state.paused[lane] == NONE:
             continue  # it has gone on already
         stopped = state.stopped[code.batch[lane] * facts.cores + core]
         if stopped in (NONE, lane):
             return lane
-        push_waiting(code, state, core, code.place[lane])
+        push_waiting(code, state, core, state.turn[lane])
         return stopped
     return NONE
 
@@ -65,7 +69,7 @@ def preempt(facts: Facts, code: Code, state: State, core: int, lane: int, time: 
     """Stops what the core runs behind its next instruction, if ``lane`` is more urgent and much is left to run."""
     stopped = state.current[core]
     origin = state.origin[core]
-    if stopped == NONE or origin == NONE or code.place[stopped] < code.place[lane]:
+    if stopped == NONE or origin == NONE or state.turn[stopped] < state.turn[lane]:
         return
     batch = code.batch[stopped]
     end = code.begins_first[batch + 1]
@@ -78,7 +82,7 @@ def preempt(facts: Facts, code: Code, state: State, core: int, lane: int, time: 
     state.stopped[batch * facts.cores + core] = stopped
     state.current[core], state.origin[core] = NONE, NONE
     state.free[core] = max(time, origin + code.begins[at])
-    push_waiting(code, state, core, code.place[stopped])
+    push_waiting(code, state, core, state.turn[stopped])
 
 
 def find_loads(code: Code, state: State, core: int, lane: int) -> None:

@@ -19,14 +19,14 @@ def pop_event(state: State) -> int:
     return found
 
 
-def push_waiting(code: Code, state: State, core: int, urgency: int) -> None:
-    """The lane of this place in the order of urgency waits on the core."""
-    heap_push(state.waiting, code.waiting_first[core], state.waiting_count[core], urgency)
+def push_waiting(code: Code, state: State, core: int, turn: int) -> None:
+    """The lane of this turn waits on the core."""
+    heap_push(state.waiting, code.waiting_first[core], state.waiting_count[core], turn)
     state.waiting_count[core] += 1
 
 
 def pop_waiting(code: Code, state: State, core: int) -> int:
-    """The place of the most urgent lane that waits on the core, which does not wait any more."""
+    """The turn of the first lane that waits on the core, which does not wait any more."""
     found = heap_pop(state.waiting, code.waiting_first[core], state.waiting_count[core])
     state.waiting_count[core] -= 1
     return found

@@ -36,11 +36,11 @@ remain of a lane for a more urgent one to be put in between."""
 COURTESY = 100
 """Cycles that a core waits at least between two instructions for a message that is about to come."""
 
-EVENTS, HELD, RESUMES, PORT, INPUTS, FETCHES, FETCHING = range(7)
+EVENTS, HELD, RESUMES, PORT, INPUTS, FETCHES, FETCHING, READY = range(8)
 """Of the chip: how many events are to come, how many lanes the lead holds back, how often lanes went on after an
 interruption, until when the port of global memory is taken, how many rows of inputs are still to be loaded, from
-when on constants may be fetched again, and whether there is an event for that."""
-CHIP = 7
+when on constants may be fetched again, whether there is an event for that, and how many lanes have become ready."""
+CHIP = 8
 
 
 class Facts(NamedTuple):
@@ -61,6 +61,8 @@ class Facts(NamedTuple):
     """From a load to the next constant that is fetched, in times that the port takes for it."""
     courtesy: int
     """Cycles that a core waits between two instructions for a message that is about to come."""
+    as_rows_come: int
+    """1 if a core runs its lanes in the order in which they become ready, 0 if in that of urgency."""
 
 
 class Code(NamedTuple):
@@ -158,8 +160,12 @@ class State(NamedTuple):
     """Until when it is sending or receiving."""
     switch: Numbers
     """Until when what it has sent is on the network."""
+    turn: Numbers
+    """Of each lane: its place in the order in which cores run lanes, and"""
+    lane_at: Numbers
+    """the reverse. If lanes run as they become ready, they get these then."""
     waiting: Numbers
-    """Lanes that have all their rows and do not run, by their places: a heap for each core. A stopped lane that has
+    """Lanes that have all their rows and do not run, by their turns: a heap for each core. A stopped lane that has
     gone on may still be in it."""
     waiting_count: Numbers
 

@@ -23,10 +23,10 @@ def pop_event(state: State) -> int:
     return heappop(state.events)
 
 
-def push_waiting(_: Code, state: State, core: int, urgency: int) -> None:
+def push_waiting(_: Code, state: State, core: int, turn: int) -> None:
     """As :func:`.heaps.push_waiting`."""
     state.waiting_count[core] += 1
-    heappush(cast("list[list[int]]", state.waiting)[core], urgency)
+    heappush(cast("list[list[int]]", state.waiting)[core], turn)
 
 
 def pop_waiting(_: Code, state: State, core: int) -> int:

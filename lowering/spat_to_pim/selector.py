@@ -135,7 +135,8 @@ class _Selector(Building):
                 return self._in_turns(op, left)
             return self._in_blocks(op, left)
         whole = left.is_contiguous and right.is_contiguous and right.columns == count
-        turns = left.turns if left.turns == right.turns else 0
+        # What is computed of sums, and of no product any more, takes one instruction in no turns.
+        turns = left.turns if left.turns == right.turns and self._adds_product(op) else 0
         joins = whole and self._blocks.join(turns)
         if not joins and turns < count:
             turns = 0
@@ -148,6 +149,10 @@ class _Selector(Building):
         for tile in free:
             self._blocks.leave((count, length), tile)
         return Operand(value, Access(step=length), count, length, turns)
+
+    def _adds_product(self, op: TileOp) -> bool:
+        """Whether an operand is a product."""
+        return any(self._maker[number] == "spat.vmm" for number in op.operands)
 
     def _turns(self, count: int) -> int:
         """In how many turns so many products come, which the op that is being selected gives."""

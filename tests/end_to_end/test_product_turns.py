@@ -6,6 +6,7 @@ Bodies are drawn of products, their sums, constants and views of these, on rows 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import spat_reference
 from compilation import module_text, package_of, parse_module, simulate
 from hypothesis import HealthCheck, given, settings
@@ -114,6 +115,17 @@ def bodies(draw: st.DrawFn) -> str:
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(bodies())
 def test_bodies_compute_the_same(text: str) -> None:
+    check(text, compiled(text))
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=1500,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(bodies())
+def test_many_bodies_compute_the_same(text: str) -> None:
     check(text, compiled(text))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import spat_reference
 from compilation import module_text, package_of, parse_module, simulate
 from hypothesis import HealthCheck, assume, given, settings
@@ -147,9 +148,23 @@ def programs(draw: st.DrawFn) -> str:
     return module_text(module)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+TOO_LARGE = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=TOO_LARGE)
 @given(programs())
 def test_programs(text: str) -> None:
+    check(text)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000, deadline=None, suppress_health_check=TOO_LARGE)
+@given(programs())
+def test_many_programs(text: str) -> None:
+    check(text)
+
+
+def check(text: str) -> None:
     module = parse_module(text)
     source = next(op for op in module.walk() if isinstance(op, spat.InputOp))
     inputs = {"x": np.random.default_rng(1).normal(size=source.logical_shape).astype(np.float32)}

@@ -234,6 +234,18 @@ def bodies(draw: st.DrawFn) -> pim.CoreBatchOp:
 @settings(max_examples=300, deadline=None)
 @given(bodies(), st.integers(0, 10))
 def test_tensors_and_buffers_agree(batch: pim.CoreBatchOp, seed: int) -> None:
+    check_agreement(batch, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000, deadline=None)
+@given(bodies(), st.integers(0, 10))
+def test_many_tensors_and_buffers_agree(batch: pim.CoreBatchOp, seed: int) -> None:
+    check_agreement(batch, seed)
+
+
+def check_agreement(batch: pim.CoreBatchOp, seed: int) -> None:
+    """They compute the same from random numbers."""
     batch.verify()
     random = np.random.default_rng(seed)
     arguments = [random.normal(size=int(np.prod(shape_of(a)))).astype(np.float32) for a in batch.block.args]

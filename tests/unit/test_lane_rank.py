@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilec.analysis.lane_rank import RankedBatch, Samples, lane_ranks, urgency_order
+from tilec.analysis.lane_rank import RankedBatch, Samples, arrival_order, lane_ranks, urgency_order
 from tilec.analysis.peft import TaskGraph, optimistic_cost_table
 from tilec.analysis.wavefront import LaneBatch, Read, lane_steps, validate_steps
 from tilec.analysis.window import RowWindow
@@ -149,6 +149,31 @@ def test_of_several_samples_the_earliest_deadline_goes_first(
     demand = np.concatenate(lane_steps([one.batch for one in several])).tolist()
     order = np.concatenate(urgency_order(several, Samples(samples, period)))
     assert np.argsort(order).tolist() == sorted(range(len(order)), key=lambda lane: (latest_start[lane], demand[lane]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(networks())
+def test_the_order_of_arrival_is_that_of_earliest_starts(batches: list[RankedBatch]) -> None:
+    """The longest path from the beginning, by its definition: through rows, which travel, or the lane before."""
+    reads: dict[Lane, list[Lane]] = {}
+    for source, target in row_edges(batches):
+        reads.setdefault(target, []).append(source)
+
+    @cache
+    def start(lane: Lane) -> int:
+        index, number = lane
+        one = batches[index]
+        ways = [end(source) + batches[source[0]].travel_cycles for source in reads.get(lane, ())]
+        if number >= one.replicas:
+            ways.append(end((index, number - one.replicas)))
+        return max(ways, default=0)
+
+    def end(lane: Lane) -> int:
+        return start(lane) + batches[lane[0]].cycles
+
+    lanes = [(index, lane) for index, one in enumerate(batches) for lane in range(one.batch.lanes)]
+    places = np.concatenate(arrival_order(batches)).tolist()
+    assert [lanes[number] for number in np.argsort(places)] == sorted(lanes, key=lambda lane: (start(lane), lane))
 
 
 def test_lanes_that_no_samples_share_equally_belong_to_the_first() -> None:

@@ -48,6 +48,17 @@ def optimum(buffers: Buffers) -> int:
 @settings(deadline=None)
 @given(problems())
 def test_plan_is_valid_and_between_its_bounds(buffers: Buffers) -> None:
+    check_plan(buffers)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000)
+@given(problems())
+def test_many_plans_are_valid_and_between_their_bounds(buffers: Buffers) -> None:
+    check_plan(buffers)
+
+
+def check_plan(buffers: Buffers) -> None:
     plan = plan_memory(buffers, PLENTY)
     assert validate_plan(buffers, plan, plan.peak) == []
     assert plan.lower_bound <= plan.peak <= int((buffers.size + buffers.alignment).sum())

@@ -15,7 +15,6 @@ FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.p
 WITHOUT_REMEDY = {
     "passes/manager.py": "what a foreign pass says",
     "tools/expected_diagnostics.py": "what a test expects",
-    "tools/session.py": "what the system says",
 }
 """Files with errors of which nobody knows what to do against them."""
 

@@ -137,7 +137,7 @@ def test_merging_random_graphs(text: str) -> None:
 def test_programs_that_are_too_long_are_refused_before_they_are_scheduled(monkeypatch: pytest.MonkeyPatch) -> None:
     module = module_at("graph")
     monkeypatch.setattr("tilec.passes.spat_schedule_peft.MOST_INSTRUCTIONS", 100)
-    monkeypatch.setattr("tilec.passes.spat_schedule_peft.schedule_replicas", None)
+    monkeypatch.setattr("tilec.passes.spat_schedule_peft.schedule_spread", None)
     with pytest.raises(TileError) as caught:
         SpatSchedulePeftPass().apply(make_context(), module)
     begin = r"error: node '\S+': it takes \d+ instructions, the whole program \d+ in \d+ lanes, for which the compiler "

@@ -19,6 +19,7 @@ from tilec.codegen.manifest import Origin
 from tilec.codegen.memory_image import TensorLayout
 from tilec.codegen.package import read_package, write_package
 from tilec.support.diagnostics import TileError
+from tilec.tools.run_check import output_errors
 from tilec.tools.run_tensors import output_files
 from tilec.tools.tile_run import main
 
@@ -144,6 +145,20 @@ def test_the_check_fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert run(folder, *arguments) == 1
     assert "TOO LARGE" in capsys.readouterr().out
     assert run(folder, *arguments, "--tolerance", "0.1") == 0
+
+
+def test_a_reference_that_only_rounding_varies_has_no_range() -> None:
+    """A softmax gives 0.5 twice, but for the last bit: what is off by as little as that is no error."""
+    half, above = np.float32(0.5), np.nextafter(np.float32(0.5), np.float32(1))
+    reference, other = np.array([half, above, half]), np.array([above, half, half])
+    (error,) = output_errors({"y": other}, {"y": reference})
+    assert error.max_abs_error == float(above - half)
+    assert error.relative == error.max_abs_error
+    (error,) = output_errors({"y": other + np.float32(0.01)}, {"y": reference})
+    assert error.relative == pytest.approx(0.01, rel=1e-3)
+    # What varies by more than rounding has a range, however small.
+    (error,) = output_errors({"y": other}, {"y": reference + np.array([0, 0, 1e-5])})
+    assert error.relative > 1e-3
 
 
 def test_not_a_number_is_too_large(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -102,9 +103,21 @@ def messages(batches: list[TimedBatch]) -> list[tuple[int, int, int]]:
 
 
 @settings(max_examples=200, deadline=None)
-@given(networks(), st.sampled_from([1, 2, 4, 1 << 30]))
-def test_every_schedule_is_valid(batches: list[TimedBatch], lead: int) -> None:
-    timeline = schedule_lanes(batches, CORES, lead)
+@given(networks(), st.sampled_from([1, 2, 4, 1 << 30]), st.booleans())
+def test_every_schedule_is_valid(batches: list[TimedBatch], lead: int, as_rows_come: bool) -> None:
+    check_schedule(batches, lead, as_rows_come)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000, deadline=None)
+@given(networks(), st.sampled_from([1, 2, 4, 1 << 30]), st.booleans())
+def test_every_one_of_many_schedules_is_valid(batches: list[TimedBatch], lead: int, as_rows_come: bool) -> None:
+    check_schedule(batches, lead, as_rows_come)
+    check_schedule(with_constants(batches), lead, as_rows_come)
+
+
+def check_schedule(batches: list[TimedBatch], lead: int, as_rows_come: bool) -> None:
+    timeline = schedule_lanes(batches, CORES, lead, as_rows_come=as_rows_come)
     assert validate_timeline(batches, timeline) == []
     for producer, row, index, lane in readers(batches):
         if batches[producer].cores[row] != batches[index].cores[lane]:
@@ -155,23 +168,55 @@ def test_the_same_batches_have_the_same_schedule(batches: list[TimedBatch]) -> N
 
 @settings(max_examples=100, deadline=None)
 @given(
-    networks(), st.sampled_from([1, 2, 1 << 30]), st.lists(st.sampled_from([(), (Load(7, 2), Load(4, 0))]), min_size=6)
+    networks(),
+    st.sampled_from([1, 2, 1 << 30]),
+    st.lists(st.sampled_from([(), (Load(7, 2), Load(4, 0))]), min_size=6),
+    st.booleans(),
 )
-def test_machine_code_does_the_same(batches: list[TimedBatch], lead: int, constants: list[tuple[Load, ...]]) -> None:
+def test_machine_code_does_the_same(
+    batches: list[TimedBatch], lead: int, constants: list[tuple[Load, ...]], as_rows_come: bool
+) -> None:
     """With lanes that are long enough to be interrupted, and constants."""
     batches = [
         replace(one, cycles=300 * one.cycles, begins=tuple(range(0, 300 * one.cycles, 100)), constants=loads)
         for one, loads in zip(batches, constants, strict=False)
     ]
-    interpreted = schedule_lanes(batches, CORES, lead)
+    interpreted = schedule_lanes(batches, CORES, lead, as_rows_come=as_rows_come)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lane_scheduler, "WORTH_COMPILING", 0)
         patch.setattr(lane_scheduler, "run", lambda *_: pytest.fail("it is not compiled"))
-        compiled = schedule_lanes(batches, CORES, lead)
+        compiled = schedule_lanes(batches, CORES, lead, as_rows_come=as_rows_come)
     for name in ("start", "finish", "resumes", "messages", "fetches"):
         for mine, other in zip(getattr(interpreted, name), getattr(compiled, name), strict=True):
             np.testing.assert_array_equal(mine, other, err_msg=name)
     assert interpreted.makespan == compiled.makespan
+
+
+@settings(max_examples=200, deadline=None)
+@given(networks())
+def test_lanes_run_as_their_rows_come(batches: list[TimedBatch]) -> None:
+    """On each core, a lane that starts later than another one had its rows no earlier, and interrupts none."""
+    timeline = schedule_lanes(batches, CORES, as_rows_come=True)
+    there = [np.zeros(one.batch.lanes, np.int64) for one in batches]
+    arrival = {
+        (producer, row, core): sent + RECEIVE
+        for producer, lines in enumerate(timeline.messages)
+        for row, core, sent in lines.tolist()
+    }
+    for producer, row, index, lane in readers(batches):
+        core = int(batches[index].cores[lane])
+        finish = int(timeline.finish[producer][row])
+        there[index][lane] = max(there[index][lane], arrival.get((producer, row, core), finish))
+    for core in range(CORES):
+        mine = [
+            (int(timeline.start[index][lane]), int(timeline.finish[index][lane]), int(there[index][lane]))
+            for index, one in enumerate(batches)
+            for lane in np.flatnonzero(one.cores == core).tolist()
+        ]
+        mine.sort()
+        for (_, end, ready), (start, _, later) in pairwise(mine):
+            assert start >= end
+            assert later >= ready
 
 
 def test_the_validator_sees_what_is_wrong() -> None:
