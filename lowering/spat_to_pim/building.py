@@ -83,9 +83,12 @@ class Building:
             self._constants[key] = Constant(argument, count, channels, self._value((count, channels)))
         return Operand(self._constants[key].value, Access(step=channels), count, channels)
 
-    def _contiguous(self, operand: Operand) -> Operand:
-        """The operand, copied if its columns do not lie side by side."""
-        return operand if operand.is_contiguous else self._copy(operand)
+    def _contiguous(self, number: int) -> Operand:
+        """The tile, copied if its columns do not lie side by side: once, however many read it."""
+        operand = self._operand(number)
+        if not operand.is_contiguous:
+            operand = self._operands[number] = self._copy(operand)
+        return operand
 
     def _copy(self, operand: Operand) -> Operand:
         target = self._empty(operand.columns, operand.length)

@@ -69,7 +69,7 @@ class _Selector(Building):
         source = self._operand(number)
         if len(self._type[number]) == 3:
             return Operand(source.value, Access(row, 0, start, step), count, length)
-        source = self._contiguous(source)
+        source = self._contiguous(number)
         access = Access(source.access.row, 0, source.access.start + start, step)
         # Turns are those of the source where each of them has the same elements.
         keeps = (count, step) == (source.columns, source.length)
@@ -227,7 +227,7 @@ class _Selector(Building):
 
     def reduce_columns(self, op: TileOp) -> Operand:
         """`spat.reduce_columns`: likewise the columns of a tile."""
-        source = self._contiguous(self._operand(op.operands[0]))
+        source = self._contiguous(op.operands[0])
         columns, channels = source.columns, source.length
         if columns == 1:
             return self._copy(source)
@@ -282,7 +282,7 @@ class _Selector(Building):
             target = Access(start=before, step=channels)
             value = self._issue("lmv", source.length, source.columns, [source.reading(source.columns)], value, target)
             return Operand(value, Access(step=channels), columns, channels)
-        source = self._contiguous(source)
+        source = self._contiguous(op.operands[0])
         inner = Access(start=left * channels)
         value = self._issue("lmv", source.columns * channels, 1, [source.reading(1)], value, inner)
         border = Access(source.access.row, 0, source.access.start)

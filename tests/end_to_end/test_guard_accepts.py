@@ -156,6 +156,12 @@ def wide_piece(g: Graph) -> str:
     return g.add("Relu", g.add("Split", "x", g.constant(np.array([1, 2, 1])), outputs=3, axis=1)[1])
 
 
+def channel_twice(g: Graph) -> str:
+    """A layer gathers two windows of one channel, which becomes one tile when the slice moves into the layer."""
+    x = g.add("Slice", "x", *(g.constant(np.array([one])) for one in (3, 4, 1)))
+    return g.add("Relu", g.conv(g.add("Concat", x, x, axis=1), 2, 5, 1))
+
+
 def lower_rows(g: Graph) -> str:
     """Of a split in rows, the first piece is the highest, and nobody reads it."""
     return g.add("Split", "x", g.constant(np.array([5, 3, 3])), outputs=3, axis=2)[2]
@@ -178,6 +184,7 @@ NETWORKS: dict[str, tuple[Build, tuple[int, ...], str, str]] = {
     "part of a gate": (part_of_a_gate, (1, 6, 1, 4), "tiny4", ""),
     "narrow pieces": (narrow_pieces, (1, 4, 9, 9), "tiny4", ""),
     "wide piece": (wide_piece, (1, 4, 6, 6), "tiny4", ""),
+    "channel twice": (channel_twice, (1, 4, 6, 6), "reference144", ""),
     "lower rows": (lower_rows, (1, 5, 11, 1), "reference144", ""),
     "wide residual": (wide_residual, (1, 600, 3, 4), "reference144", ""),
     "wide residual, reversed": (wide_residual_reversed, (1, 600, 3, 4), "reference144", ""),
