@@ -15,7 +15,8 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.lane_graph import LaneGraph, row_uses
+from ..analysis.lane_graph import LaneGraph
+from ..analysis.row_uses import row_uses
 from ..analysis.timeline import TimedBatch, Timeline
 from .replica_placement import PlacedLanes, ReplicaPlacer
 
@@ -53,7 +54,7 @@ def _starts(graph: LaneGraph, core: Ints, cycles: Ints) -> Ints:
     missing: list[int] = graph.read_counts().tolist()
     length: list[int] = cycles.tolist()
     home: list[int] = core.tolist()
-    first: list[int] = np.searchsorted(graph.row, np.arange(len(core) + 1)).tolist()
+    first: list[int] = graph.row_first.tolist()
     readers: list[int] = graph.reader.tolist()
     start, there, free = [0] * len(home), [0] * len(home), [0] * (int(core.max(initial=0)) + 1)
     queue = [(0, lane) for lane, count in enumerate(missing) if not count]
