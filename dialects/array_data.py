@@ -62,7 +62,8 @@ class ArrayData:
 
     @staticmethod
     def of(array: Array | Rows) -> ArrayData:
-        """Wraps a read-only view of ``array``; copies only what is not contiguous or not little-endian.
+        """Wraps ``array``, which nobody may write to any more, nor to what it is a view of: both become read-only.
+        Copies only what is not contiguous or not little-endian.
 
         Rows of a large transposed matrix stay as they are: whoever lays their elements out need not do it twice. Those
         that a thread lays out already are waited for when all their elements are asked for.
@@ -74,7 +75,9 @@ class ArrayData:
             return ArrayData(dtype, array.shape, None, None, array)
         kept = array.ndim == 2 and is_large_transposed(array) and array.dtype == dtype
         view = (array if kept else contiguous(array, dtype).reshape(array.shape)).view()
-        view.flags.writeable = False
+        if np.may_share_memory(view, array):
+            _freeze(array)
+        _freeze(view)
         return ArrayData(dtype, array.shape, view, None)
 
     @property
@@ -119,6 +122,14 @@ class ArrayData:
 
     def __repr__(self) -> str:
         return f"ArrayData({DTYPE_NAMES[self.dtype]}{list(self.shape)}, {self.digest})"
+
+
+def _freeze(array: Array) -> None:
+    """Attributes do not change: who wrote to one's elements later would change it behind all that have looked at it."""
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        owner.flags.writeable = False
+        owner = owner.base
 
 
 def load_resources(path: Path) -> None:

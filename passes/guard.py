@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import TypeGuard
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -149,7 +150,7 @@ class Guard(PassInstrumentation):
     def before_pass(self, run: PassRun) -> None:
         self._looks = run.looks
         self._before = self._saved = None
-        if isinstance(run.one, GuardModePass):
+        if _sets_mode(run.one):
             return
         if self._current() is not Mode.OFF:
             self._before = self._look(run.module) if self._last is None else self._last
@@ -159,7 +160,7 @@ class Guard(PassInstrumentation):
 
     def after_pass(self, run: PassRun) -> None:
         seconds = perf_counter() - self._begin
-        if isinstance(run.one, GuardModePass):
+        if _sets_mode(run.one):
             self._override = (run.one.mode, run.one.passes or -1)
             return
         mode = self._current()
@@ -267,6 +268,11 @@ class GuardedPipeline:
         guard = Guard(self.mode)
         PassManager(tuple(self.passes), (guard, Verifier())).run(context, module)
         return guard.examined
+
+
+def _sets_mode(one: ModulePass) -> TypeGuard[GuardModePass]:
+    """Whether that is all it does: a pass that is derived of it may do anything."""
+    return type(one) is GuardModePass
 
 
 def _surveyor(looks: BlockLooks | None) -> Callable[[ModuleOp], Survey]:

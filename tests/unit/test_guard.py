@@ -16,6 +16,7 @@ from tilec.analysis.proxies import Level, Proxies, Verdict
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
 from tilec.passes.guard import Guard, GuardedPipeline, GuardError, Mode, contract_of
+from tilec.passes.guard_mode import GuardModePass
 from tilec.passes.ir_text import PrintOptions, ir_text
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.pipeline import build_pipeline, pipeline_text
@@ -208,6 +209,17 @@ def test_a_mode_in_the_pipeline_holds_for_as_many_passes_as_it_says() -> None:
     nothing = edit_pass(lambda module: None)
     with pytest.raises(GuardError):
         PassManager((mode, nothing, harm), (Guard(),)).run(make_context(), module_at("graph"))
+
+
+def test_a_pass_that_is_derived_of_the_one_that_sets_the_mode_is_looked_at() -> None:
+    class Derived(GuardModePass):
+        name = "derived"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            one_replica(op)
+
+    with pytest.raises(GuardError):
+        guarded(Derived(), module_at("graph"))
 
 
 # Uncertainty
