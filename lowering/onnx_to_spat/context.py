@@ -63,6 +63,10 @@ class LoweringContext:
     ops: list[Operation] = field(default_factory=list[Operation])
     demands: list[tuple[LayerDemand, Operation]] = field(default_factory=list[tuple[LayerDemand, Operation]])
     """Of the first sweep: with the op that stands for the layer."""
+    moved: dict[object, dict[bytes, tuple[Segment, ...]]] = field(
+        default_factory=dict[object, dict[bytes, tuple[Segment, ...]]]
+    )
+    """Features with their channels in another order, by what they are of, then by the order."""
     _layers: int = 0
     _emitted: dict[object, list[ComputeBatchOp]] = field(default_factory=dict[object, list[ComputeBatchOp]])
     """What may be emitted again, by lanes, inputs and windows."""

@@ -85,13 +85,29 @@ def convolve_depthwise(
 
 
 def permute(context: LoweringContext, op: Operation, feature: Feature, channels: Channels) -> Feature:
-    """The feature as one segment with its logical channels in the order ``channels``: a product with a permutation."""
+    """The feature as one segment with its logical channels in the order ``channels``: a product with a permutation.
+
+    Several layers may want the same order of one feature, which is then moved once.
+    """
+    moved = context.moved.setdefault(_content(feature), {})
+    segments = moved.get(channels.tobytes())
+    if segments is None:
+        segments = moved[channels.tobytes()] = _permuted(context, op, feature, channels)
+    return Feature(segments, feature.images, feature.height, feature.columns, feature.shape)
+
+
+def _permuted(context: LoweringContext, op: Operation, feature: Feature, channels: Channels) -> tuple[Segment, ...]:
     weights = np.zeros((len(channels), feature.channels, 1, 1), np.float32)
     weights[np.arange(len(channels)), channels] = 1
     kernel = Kernel((1, 1), output=(feature.height, feature.columns))
     moved = convolve(context, op, feature, weights, None, kernel)
-    segments = [Segment(segment.value, channels[segment.channels]) for segment in moved.segments]
-    return Feature(tuple(segments), feature.images, feature.height, feature.columns, feature.shape)
+    return tuple([Segment(segment.value, channels[segment.channels]) for segment in moved.segments])
+
+
+def _content(feature: Feature) -> object:
+    """Where each channel of the feature is, whatever its shape."""
+    segments = [(segment.value, segment.channels.tobytes()) for segment in feature.segments]
+    return feature.images, feature.height, feature.columns, *segments
 
 
 def _emit_columns(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from compilation import check_model, compile_model
-from odd_models import Build, Graph, build
+from odd_models import Build, Graph, build, shuffle
 
 
 def numbers(g: Graph, *values: int) -> str:
@@ -56,6 +56,12 @@ def squared_slices(g: Graph) -> str:
     return g.add("GlobalAveragePool", g.add("Mul", x, x))
 
 
+def read_twice_in_another_order(g: Graph) -> str:
+    """Both layers want the channels where those of what they are combined with are: they move once."""
+    x, y = shuffle(g, g.conv("x", 4, 8), 8, 6), g.conv("x", 4, 8)
+    return g.add("Add", g.add("Sub", y, x), x)
+
+
 @pytest.mark.parametrize(
     ("make", "shape", "samples"),
     [
@@ -67,6 +73,7 @@ def squared_slices(g: Graph) -> str:
         (one_short_row_each, (1, 1, 3, 10), 2),
         (squared_slices, (1, 32, 20, 20), 1),
         (squared_slices, (1, 32, 20, 62), 1),
+        (read_twice_in_another_order, (1, 4, 6, 6), 1),
     ],
 )
 def test_the_guard_accepts_our_own_pipeline(make: Build, shape: tuple[int, ...], samples: int) -> None:
