@@ -120,7 +120,8 @@ class BlockLook:
         key = (len(self._arguments), kinds, tuple(read), names, tuple(told), tuple(map(id, held)), lengths)
         form = forms.get(key)
         if form is None:
-            form = forms[key] = BlockForm(kinds, array_names, (*held, *attributes))
+            known = [one for one in attributes if type(one) is not array_kind]  # arrays are told by type and shape
+            form = forms[key] = BlockForm(kinds, array_names, (*held, *known))
         self.form = form
 
 
@@ -137,6 +138,10 @@ class BlockLooks:
         """The module may have changed since the last look at it, of which only the blocks are still known."""
         if self._looks:
             self._before, self._looks = self._looks, {}
+
+    def forget(self) -> None:
+        """Nobody looks any more, for now: blocks, and all that is in them, are let go."""
+        self._before, self._looks = {}, {}
 
     def at(self, block: Block) -> BlockLook:
         """A look at ``block``, which has not changed since `begin` if it was looked at then."""

@@ -23,9 +23,13 @@ class VerifiedBlocks:
         self._looks_before: set[BlockLook] = set()
 
     def begin(self) -> None:
-        """Before a module is verified. What was not in the one before is let go."""
+        """Before a module is verified."""
         self._before, self._known = self._known, {}
         self._looks_before, self._looks = self._looks, set()
+
+    def end(self) -> None:
+        """Behind that. What was not in this module is let go."""
+        self._before, self._looks_before = {}, set()
 
     def known(self, look: BlockLook, around: type[Operation]) -> list[object] | None:
         """What is in a block in an op of the class ``around``, as it was given to `add` for it or an equal one. None if

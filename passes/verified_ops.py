@@ -59,9 +59,14 @@ class VerifiedOps:
         self.parts = VerifiedParts(self.attribute_number)
 
     def begin(self) -> None:
-        """Before a module is verified. Attributes that were not in the one before are let go, arrays among them."""
+        """Before a module is verified."""
         self._before, self._known = self._known, {}
         self.blocks.begin()
+
+    def end(self) -> None:
+        """Behind that. Attributes that were not in this module are let go, arrays among them."""
+        self._before = {}
+        self.blocks.end()
 
     def look(
         self,

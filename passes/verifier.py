@@ -37,9 +37,12 @@ def verify_module(module: ModuleOp, verified: VerifiedOps | None = None, looks: 
     if looks is None:
         looks = verified.looks
         looks.begin()
+    else:
+        verified.looks.forget()
     walk = _Walk(verified, looks)
     with concise_diagnostics():
         walk.visit(module, False, tuple(module.operands), None, False)
+    verified.end()
     # Values can only be traced through a structure that is sound.
     errors = walk.errors or list(islice(dominance_errors(module, walk.ordered), MAX_ERRORS))
     if errors:

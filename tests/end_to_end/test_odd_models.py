@@ -169,7 +169,7 @@ def test_a_machine_may_be_exactly_full(options: str, tmp_path: Path) -> None:
         return lambda g: g.add("Gemm", "x", g.weight(200, outputs))
 
     package = compile_model(build(product(9000), 1, 200), f'"{machine}"', options)
-    assert [sum(groups) for groups in package.program.groups] == [36, 35, 36, 35]
+    assert sorted(sum(groups) for groups in package.program.groups) == [35, 35, 36, 36]
     check_model(build(product(9000), 1, 200), f'"{machine}"', options)
     with pytest.raises(TileError, match=r"arrays"):
         compile_model(build(product(4 * 36 * 64 + 1), 1, 200), f'"{machine}"', options)
