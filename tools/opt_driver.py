@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects.registry import make_context
 from ..passes.ir_text import PrintOptions, elision, ir_text
+from ..passes.ir_tree import IRTree
 from ..passes.manager import PassManager
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
@@ -41,6 +42,8 @@ class OptDriver:
         self.passes = self._build_pipeline()
         self.statistics = PassStatistics()
         self.print_options = PrintOptions(options.print_op_generic, options.print_debuginfo, options.elide_larger_than)
+        tree = options.print_ir_tree_dir
+        self.tree = None if tree is None else IRTree(tree, options.elide_larger_than)
         self.exit_code = 0
 
     def run(self) -> int:
@@ -52,7 +55,8 @@ class OptDriver:
             sys.stderr.write(pipeline_text(self.passes) + "\n")
         self._load_resources()
         try:
-            self._process_input()
+            with nullcontext() if self.tree is None else self.tree.open():
+                self._process_input()
         finally:
             if self.options.pass_statistics:
                 sys.stderr.write(self.statistics.report())
@@ -162,7 +166,7 @@ class OptDriver:
         if not self.options.verify_each:
             verify_input(module)
         guard = make_guard(self.options.guard, self.options.guard_report) if self.passes else None
-        watch = instrumentations(self.options, self.print_options, self.timer, self.statistics, guard)
+        watch = instrumentations(self.options, self.print_options, self.timer, self.statistics, guard, self.tree)
         with guard_report(guard, self.options.guard_report):
             PassManager(self.passes, watch).run(self.context, module)
         with self.timer.phase("Output"):
