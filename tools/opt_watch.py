@@ -31,7 +31,7 @@ def instrumentations(
     """
     found: list[PassInstrumentation] = []
     if options.crash_reproducer is not None:
-        found.append(CrashReproducer(options.crash_reproducer))
+        found.append(CrashReproducer(options.crash_reproducer, options.plugins))
     if options.pass_statistics:
         found.append(statistics)
     when = _print_when(options)
