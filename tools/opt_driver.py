@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from ..passes.statistics import PassStatistics
 from ..passes.timing import Timer
 from ..passes.verifier import verify_input
 from ..support.diagnostics import TileError
-from ..support.files import atomic_file, require_apart, require_file, require_folder
+from ..support.files import atomic_file, require_apart, require_file, require_folder, uninterrupted
 from ..support.source import suggestion
 from .expected_diagnostics import ExpectedDiagnostics
 from .guard_report import guard_report, make_guard
@@ -45,6 +45,8 @@ class OptDriver:
         tree = options.print_ir_tree_dir
         self.tree = None if tree is None else IRTree(tree, options.elide_larger_than)
         self.exit_code = 0
+        self._unfinished = ExitStack()
+        """Files that are not in their places yet: all of them get there, or none."""
 
     def run(self) -> int:
         """Does everything; gives the exit code. A TileError if nothing could be done."""
@@ -55,8 +57,11 @@ class OptDriver:
             sys.stderr.write(pipeline_text(self.passes) + "\n")
         self._load_resources()
         try:
-            with nullcontext() if self.tree is None else self.tree.open():
+            with nullcontext() if self.tree is None else self.tree.open(), self._unfinished:
                 self._process_input()
+                # Special files are waited for, if they are written alone.
+                with nullcontext() if self.options.emit_resources is None else uninterrupted():
+                    self._unfinished.close()
         finally:
             if self.options.pass_statistics:
                 sys.stderr.write(self.statistics.report())
@@ -177,8 +182,9 @@ class OptDriver:
     def _save_resources(self, module: ModuleOp, path: Path) -> None:
         from ..dialects.tile import save_resources
 
+        temporary = self._unfinished.enter_context(atomic_file(path))
         with elision(self.options.elide_larger_than):
-            save_resources(module, path)
+            save_resources(module, temporary)
 
     def _write(self, text: str) -> None:
         """Writes the result: to a file only if all of it is right, as half a result is none."""
@@ -186,5 +192,5 @@ class OptDriver:
             if not self.options.quiet:
                 sys.stdout.write(text)
         elif self.exit_code == 0:
-            with atomic_file(self.options.output) as temporary:
-                temporary.write_text(text, encoding="utf-8")
+            temporary = self._unfinished.enter_context(atomic_file(self.options.output))
+            temporary.write_text(text, encoding="utf-8")
