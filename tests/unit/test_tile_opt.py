@@ -276,7 +276,7 @@ def test_an_interrupt_leaves_both_results_or_none(
     assert sorted(path.name for path in folder.iterdir()) == ["x.mlir", "x.npz"]
     monkeypatch.undo()
 
-    def fails(text: str, *_: object) -> None:
+    def fails(path: Path, text: str, encoding: str) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         threading.Event().wait(10)
 
