@@ -373,3 +373,12 @@ def test_an_interrupted_run_has_no_guard_report(
     report = tmp_path / "guard.json"
     assert main([str(network), "-q", "-o", str(tmp_path / "out"), "--guard-report", str(report)]) == code
     assert report.exists() == kept
+
+
+@pytest.mark.parametrize("text", ["root:x:0:0:root:/root:/bin/sh\n", "# A title\n", "// A comment\n{}\n"])
+def test_text_that_is_no_ir(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "passwd"
+    path.write_text(text)
+    assert main([str(path), "-o", str(tmp_path / "out")]) == 1
+    message = f"error: {path}: is neither MLIR text nor an ONNX model; give a .mlir or .onnx file\n"
+    assert capsys.readouterr().err == message
