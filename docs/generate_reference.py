@@ -1,4 +1,5 @@
-"""Writes `passes.md`, `dialects.md`, `operators.md`, `proxies.md` from the code. A test checks that they are up to date.
+"""Writes `passes.md`, `dialects.md`, `operators.md`, `proxies.md` from the code. A test checks
+that they are up to date.
 
 python docs/generate_reference.py
 """
@@ -293,8 +294,8 @@ def _text(expression: ast.expr) -> str:
 
 PROXIES_INTRODUCTION = """\
 The fields of a record of proxies, as they are called in the reports of the guard and of builds, a package's
-`report/proxies.json` and the messages of [the guard](guard.md), in the order of a record. A level that cannot know a field
-leaves it out.
+`report/proxies.json` and the messages of [the guard](guard.md), in the order of a record. A level that cannot know a
+field leaves it out.
 """
 
 
