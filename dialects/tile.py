@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -146,13 +147,32 @@ Tile = Dialect("tile", [], [ArrayAttr])
 
 def save_resources(module: Operation, path: Path) -> None:
     """Writes the arrays of ``module`` that do not print in full to an `.npz` file, in order of digest."""
-    arrays = collect_resources(module)
+    with resources_writer(path) as resources:
+        resources.add(collect_resources(module))
+
+
+@contextmanager
+def resources_writer(path: Path) -> Generator[ResourcesWriter]:
+    """Takes the arrays of an `.npz` file, which is in its place when the context is left without an exception."""
     with atomic_file(path) as temporary, NewZip(temporary, "w", zipfile.ZIP_STORED) as archive:
-        for digest in sorted(arrays):
+        yield ResourcesWriter(archive)
+
+
+class ResourcesWriter:
+    """Writes arrays to an archive, each once."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._written: set[str] = set()
+
+    def add(self, arrays: Mapping[str, Array]) -> None:
+        """Writes those of ``arrays``, by digest, that are not there yet, in order of digest."""
+        for digest in sorted(arrays.keys() - self._written):
             # A fixed time stamp: the same module gives the same bytes.
             entry = zipfile.ZipInfo(f"{digest}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-            with archive.open(entry, "w", force_zip64=True) as stream:
+            with self._archive.open(entry, "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, contiguous(arrays[digest]), allow_pickle=False)
+            self._written.add(digest)
 
 
 def collect_resources(module: Operation) -> dict[str, Array]:
@@ -189,11 +209,13 @@ __all__ = [
     "Array",
     "ArrayAttr",
     "ArrayData",
+    "ResourcesWriter",
     "Tile",
     "collect_resources",
     "dtype_of",
     "element_type_of",
     "inline_limit",
     "load_resources",
+    "resources_writer",
     "save_resources",
 ]

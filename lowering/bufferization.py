@@ -19,14 +19,17 @@ from ..dialects.pim import Access, IssueOp, access_attr, access_list, shape_of
 from ..dialects.spat import WindowAttr
 from ..support.diagnostics import TileError
 from .instruction_chains import chains_of
+from .pim_programs import programs_of
 from .target import Target, target_of
 
 
 def bufferize(module: ModuleOp) -> int:
-    """Bufferizes every `pim.program` of the module; the number of copies that it had to add."""
+    """Bufferizes every `pim.program` of the module; the number of copies that it had to add.
+
+    Raises TileError if there is none.
+    """
     target = target_of(module)
-    programs = [op for op in module.walk() if isinstance(op, pim.ProgramOp)]
-    return sum(_bufferize_program(program, target) for program in programs)
+    return sum(_bufferize_program(program, target) for program in programs_of(module))
 
 
 @dataclass

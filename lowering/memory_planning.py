@@ -40,6 +40,7 @@ from .memory_requests import (
     rows_of_zeros,
     slot_elements,
 )
+from .pim_programs import programs_of
 from .row_instances import Instances, Lanes, instances_of_all
 from .row_slots import SlotPlan, plan_slots
 from .target import Target, target_of
@@ -54,10 +55,10 @@ too, which take more instructions to load."""
 
 
 def plan_module(module: ModuleOp) -> int:
-    """Plans every `pim.program` of the module; the bytes of the fullest core. Raises TileError if they do not fit."""
+    """Plans every `pim.program` of the module; the bytes of the fullest core. Raises TileError if there is none, or
+    if they do not fit."""
     target = target_of(module)
-    programs = [op for op in module.walk() if isinstance(op, pim.ProgramOp)]
-    return max((_Planner(program, target).run() for program in programs), default=0)
+    return max(_Planner(program, target).run() for program in programs_of(module))
 
 
 @dataclass(frozen=True)

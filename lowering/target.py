@@ -103,6 +103,8 @@ def target_of(module: ModuleOp) -> Target:
     """The target that `convert-onnx-to-spat` wrote. Raises TileError if there is none."""
     machine = module.attributes.get("tile.machine")
     if not isinstance(machine, StringAttr):
+        if any(op.name.startswith("onnx.") for op in module.walk()):
+            raise TileError("module", "it holds an ONNX network that is not lowered", "run convert-onnx-to-spat first")
         raise TileError(
             "module", "no target machine is named", 'add the module attribute tile.machine = "reference144"'
         )

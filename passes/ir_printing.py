@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..support.files import atomic_file
 from .instrumentation import PassInstrumentation, PassRun
 from .ir_text import PrintOptions, ir_text
 
@@ -80,24 +78,6 @@ def dump_to(write: Callable[[str], object]) -> Sink:
         write(f"// -----// IR Dump {title} {type(run.one).__name__} ({run.name}) //----- //\n{text}\n\n")
 
     return sink
-
-
-def dump_to_tree(root: Path) -> Sink:
-    """A sink that writes each dump to a file of its own, `ROOT/builtin_module_NAME/INDEX_PASS.mlir`."""
-
-    def sink(title: str, text: str, run: PassRun) -> None:
-        symbol = run.module.sym_name
-        folder = root / f"builtin_module_{'no-symbol-name' if symbol is None else _file_name(symbol.data)}"
-        folder.mkdir(parents=True, exist_ok=True)
-        suffix = {"Before": "_before", "After": ""}.get(title, "_failed")
-        with atomic_file(folder / f"{run.index}_{run.name}{suffix}.mlir") as temporary:
-            temporary.write_text(text, encoding="utf-8")
-
-    return sink
-
-
-def _file_name(name: str) -> str:
-    return "".join(character if character.isalnum() or character in "._-" else "_" for character in name)
 
 
 def _fingerprint(module: ModuleOp) -> str:

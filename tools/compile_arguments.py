@@ -149,7 +149,8 @@ def _parser() -> CommandLine:
     add("--build-report", type=Path, metavar="FILE.json",
         help="write what the compiler took, in time and memory, and the proxies of every stage to FILE, for "
         "tile-report diff")  # fmt: skip
-    add("--print-ir-tree-dir", type=Path, metavar="DIR", help="write the module after each pass to a file in DIR")
+    add("--print-ir-tree-dir", type=Path, metavar="DIR",
+        help="write the module after each pass to a file in DIR, and all arrays to DIR/resources.npz")  # fmt: skip
     add("--timing", action="store_true", help="report the time of each pass and of code generation")
     add("--pass-statistics", action="store_true", help="report what the passes counted")
     add("--json", action="store_true", help="print the summary as one JSON object")

@@ -24,8 +24,9 @@ from ..dialects.registry import make_context
 from ..lowering.onnx_file import ModelFile
 from ..lowering.plan_check import check_plan
 from ..passes.instrumentation import PassInstrumentation
-from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to_tree
+from ..passes.ir_printing import IRPrinter, PrintWhen
 from ..passes.ir_text import PrintOptions
+from ..passes.ir_tree import IRTree
 from ..passes.manager import PassManager, Verifier
 from ..passes.pass_bug import PassBug
 from ..passes.pim_plan_memory import PimPlanMemoryPass
@@ -94,8 +95,11 @@ class CompileDriver:
     def _lower(self, passes: tuple[ModulePass, ...], module: ModuleOp) -> None:
         """Runs the pipeline. If the guard rejects a pass, and the model could not be compiled without the guard either,
         what raises is the reason for that: it is what the user can do something about."""
+        folder = self.options.print_ir_tree_dir
+        tree = None if folder is None else IRTree(folder)
         try:
-            PassManager(passes, self._instrumentations()).run(self.context, module)
+            with nullcontext() if tree is None else tree.open():
+                PassManager(passes, self._instrumentations(tree)).run(self.context, module)
         except TileError as error:
             from ..passes.guard import GuardError
 
@@ -188,15 +192,14 @@ class CompileDriver:
             name, content = options.model, chunk.text.encode()
         return module, Background(lambda: Origin(Path(name).name, _hash(content)))
 
-    def _instrumentations(self) -> list[PassInstrumentation]:
+    def _instrumentations(self, tree: IRTree | None) -> list[PassInstrumentation]:
         """Outermost first, as in `tile-opt`."""
         options = self.options
         found: list[PassInstrumentation] = [self.line]
         if options.pass_statistics:
             found.append(self.statistics)
-        if options.print_ir_tree_dir is not None:
-            sink = dump_to_tree(options.print_ir_tree_dir)
-            found.append(IRPrinter(PrintWhen(after_all=True), sink, PrintOptions(False, False, None)))
+        if tree is not None:
+            found.append(IRPrinter(PrintWhen(after_all=True), tree, PrintOptions(debuginfo=True)))
         if self.guard is not None:
             found.append(TimedInstrumentation(self.guard, self.timer, "Guard"))
         if options.verify_each:

@@ -176,7 +176,8 @@ def _add_printing(parser: CommandLine) -> None:
         add, "print-ir-after-change", action="store_true", help="print after a pass only if it changed the module"
     )
     _add_mlir(add, "print-ir-after-failure", action="store_true", help="print the module after a pass that failed")
-    _add_mlir(add, "print-ir-tree-dir", type=Path, metavar="DIR", help="print to files in DIR instead of to stderr")
+    _add_mlir(add, "print-ir-tree-dir", type=Path, metavar="DIR",
+              help="print to files in DIR, with locations, and arrays to DIR/resources.npz")  # fmt: skip
     _add_mlir(add, "timing", action="store_true", help="report the time of each pass")
     _add_mlir(add, "pass-statistics", action="store_true", help="report what the passes counted")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 
@@ -14,13 +14,14 @@ from xdsl.passes import ModulePass
 
 from ..dialects.registry import make_context
 from ..passes.ir_text import PrintOptions, elision, ir_text
+from ..passes.ir_tree import IRTree
 from ..passes.manager import PassManager
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
 from ..passes.timing import Timer
 from ..passes.verifier import verify_input
 from ..support.diagnostics import TileError
-from ..support.files import atomic_file, require_apart, require_file, require_folder
+from ..support.files import atomic_file, require_apart, require_file, require_folder, uninterrupted
 from ..support.source import suggestion
 from .expected_diagnostics import ExpectedDiagnostics
 from .guard_report import guard_report, make_guard
@@ -41,7 +42,11 @@ class OptDriver:
         self.passes = self._build_pipeline()
         self.statistics = PassStatistics()
         self.print_options = PrintOptions(options.print_op_generic, options.print_debuginfo, options.elide_larger_than)
+        tree = options.print_ir_tree_dir
+        self.tree = None if tree is None else IRTree(tree, options.elide_larger_than)
         self.exit_code = 0
+        self._unfinished = ExitStack()
+        """Files that are not in their places yet: all of them get there, or none."""
 
     def run(self) -> int:
         """Does everything; gives the exit code. A TileError if nothing could be done."""
@@ -52,7 +57,11 @@ class OptDriver:
             sys.stderr.write(pipeline_text(self.passes) + "\n")
         self._load_resources()
         try:
-            self._process_input()
+            with nullcontext() if self.tree is None else self.tree.open(), self._unfinished:
+                self._process_input()
+                # Special files are waited for, if they are written alone.
+                with nullcontext() if self.options.emit_resources is None else uninterrupted():
+                    self._unfinished.close()
         finally:
             if self.options.pass_statistics:
                 sys.stderr.write(self.statistics.report())
@@ -162,7 +171,7 @@ class OptDriver:
         if not self.options.verify_each:
             verify_input(module)
         guard = make_guard(self.options.guard, self.options.guard_report) if self.passes else None
-        watch = instrumentations(self.options, self.print_options, self.timer, self.statistics, guard)
+        watch = instrumentations(self.options, self.print_options, self.timer, self.statistics, guard, self.tree)
         with guard_report(guard, self.options.guard_report):
             PassManager(self.passes, watch).run(self.context, module)
         with self.timer.phase("Output"):
@@ -173,8 +182,9 @@ class OptDriver:
     def _save_resources(self, module: ModuleOp, path: Path) -> None:
         from ..dialects.tile import save_resources
 
+        temporary = self._unfinished.enter_context(atomic_file(path))
         with elision(self.options.elide_larger_than):
-            save_resources(module, path)
+            save_resources(module, temporary)
 
     def _write(self, text: str) -> None:
         """Writes the result: to a file only if all of it is right, as half a result is none."""
@@ -182,5 +192,5 @@ class OptDriver:
             if not self.options.quiet:
                 sys.stdout.write(text)
         elif self.exit_code == 0:
-            with atomic_file(self.options.output) as temporary:
-                temporary.write_text(text, encoding="utf-8")
+            temporary = self._unfinished.enter_context(atomic_file(self.options.output))
+            temporary.write_text(text, encoding="utf-8")

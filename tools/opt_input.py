@@ -35,6 +35,9 @@ MAX_INTEGER_BITS = (1 << 24) - 1
 _INTEGER_TYPE = re.compile(r"""//[^\n]*|"(?:[^"\\\n]|\\.)*+"|(?<![\w%@#!^.$-])[su]?i([1-9]\d*)\b""")
 """A comment, a string, or an integer type with its width."""
 
+_BEGINNING = re.compile(r"""(?:\s|//[^\n]*(?:\n|$))*(?:$|["%]|[#!][A-Za-z]|\{-#|(?:module|func)\b|[A-Za-z_]\w*\.)""")
+"""What a module can begin with: aliases, resources, an op by its name or its results."""
+
 _ONNX_FIRST_BYTE = b"\x08"
 """The tag of `ir_version`, with which a serialized ONNX model starts; no text starts so."""
 
@@ -99,6 +102,8 @@ def read_input(name: str, split: bool = False) -> list[Chunk] | OnnxInput:
     except UnicodeDecodeError as error:
         what = f"is neither UTF-8 text nor an ONNX model: byte {error.start} is 0x{data[error.start]:02x}"
         raise TileError(shown, what, "give a .mlir or .onnx file") from None
+    if not name.endswith((".mlir", "-")) and _BEGINNING.match(text) is None:
+        raise TileError(shown, "is neither MLIR text nor an ONNX model", "give a .mlir or .onnx file")
     return list(_split(shown, text)) if split else [Chunk(shown, text)]
 
 

@@ -19,6 +19,8 @@ class CrashReproducer(PassInstrumentation):
     """Keeps a copy of the module from before the pass that runs, and writes it if the pass, or a check of it, fails."""
 
     path: Path
+    plugins: tuple[str, ...] = ()
+    """Files of `--load-pass-plugin`, which the pipeline may need."""
     _before: ModuleOp | None = field(default=None, init=False)
 
     def before_pass(self, run: PassRun) -> None:
@@ -33,9 +35,12 @@ class CrashReproducer(PassInstrumentation):
         from ..passes.pipeline import pipeline_text
 
         resources = _save_resources(self._before, self.path.with_suffix(".npz"))
-        command = ["tile-opt", "%s", f"--pass-pipeline={pipeline_text((run.one,))}", *resources]
+        plugins = [f"--load-pass-plugin={Path(plugin).resolve()}" for plugin in self.plugins]
+        pipeline = f"--pass-pipeline={pipeline_text((run.one,))}"
+        words = [shlex.quote(word).replace("%", "%%") for word in (*plugins, pipeline)]
+        command = ["tile-opt", "%s", *words, *resources]
         lines = [
-            f"// RUN: {' '.join(word if word == '%s' else shlex.quote(word) for word in command)}",
+            f"// RUN: {' '.join(command)}",
             f"// {str(error).splitlines()[0]}",
             ir_text(self._before, PrintOptions(generic=True, debuginfo=True)),
         ]
@@ -45,9 +50,10 @@ class CrashReproducer(PassInstrumentation):
 
 
 def _save_resources(module: ModuleOp, path: Path) -> list[str]:
-    """Writes the arrays that the text of ``module`` does not hold; gives the option that loads them again."""
+    """Writes the arrays that the text of ``module`` does not hold; gives the option that loads them again,
+    from the folder of the reproducer."""
     tile = sys.modules.get("tilec.dialects.tile")
     if tile is None or not tile.collect_resources(module):
         return []
     tile.save_resources(module, path)
-    return ["--resources", str(path)]
+    return [f"--resources=%S/{shlex.quote(path.name).replace('%', '%%')}"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from ..passes.instrumentation import PassInstrumentation
-from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to, dump_to_tree
+from ..passes.ir_printing import IRPrinter, PrintWhen, dump_to
 from ..passes.ir_text import PrintOptions
+from ..passes.ir_tree import IRTree
 from ..passes.manager import Verifier
 from ..passes.progress import Progress
 from ..passes.statistics import PassStatistics
@@ -21,18 +23,23 @@ def instrumentations(
     timer: Timer,
     statistics: PassStatistics,
     guard: PassInstrumentation | None = None,
+    tree: IRTree | None = None,
 ) -> list[PassInstrumentation]:
-    """Outermost first: what prints sees the module as checks leave it, and the timer sees the pass alone."""
+    """Outermost first: what prints sees the module as checks leave it, and the timer sees the pass alone.
+
+    ``tree``: of `--print-ir-tree-dir`.
+    """
     found: list[PassInstrumentation] = []
     if options.crash_reproducer is not None:
-        found.append(CrashReproducer(options.crash_reproducer))
+        found.append(CrashReproducer(options.crash_reproducer, options.plugins))
     if options.pass_statistics:
         found.append(statistics)
     when = _print_when(options)
     if when.anything:
-        tree = options.print_ir_tree_dir
-        sink = dump_to(sys.stderr.write) if tree is None else dump_to_tree(tree)
-        found.append(IRPrinter(when, sink, print_options))
+        if tree is None:
+            found.append(IRPrinter(when, dump_to(sys.stderr.write), print_options))
+        else:
+            found.append(IRPrinter(when, tree, replace(print_options, debuginfo=True)))
     if guard is not None:
         found.append(TimedInstrumentation(guard, timer, "Guard"))
     if options.verify_each:

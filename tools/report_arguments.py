@@ -15,7 +15,7 @@ DESCRIPTION = """\
 Shows what a compiled program costs and how parallel it is, or compares two builds of one model.
 """
 
-EPILOG = """\
+_EXAMPLES = """\
 examples:
   tile-report show out/                          what the program comes to
   tile-report show out/ --idle                   why its cores are idle, by the clock
@@ -24,10 +24,17 @@ examples:
   tile-report diff old/ new/ --check --model model.onnx --builds old.json new.json
                                                  with numerical validation, compiler time and memory
 
+"""
+
+_EPILOG = """\
 PATH is a package, or a file that --build-report or --guard-report of tile-compile wrote. Results go to stdout. Exit
 codes: 0 success, 1 an error in the input or something that is worse, 70 an error in tile.
 """
 
+COMMANDS = {
+    "show": "Shows what one compiled program costs and how parallel it is.",
+    "diff": "Compares two builds of one model.",
+}
 _SECONDS = 50.0
 _BYTES = 10.0
 _TOLERANCE = 1e-3
@@ -73,7 +80,8 @@ _DIFF_ONLY: dict[str, Any] = {
 
 def parse_arguments(arguments: Sequence[str]) -> ReportOptions:
     """Reads the command line. A TileError if it is wrong; SystemExit after `--help`."""
-    given = _parser().parse(arguments)
+    asked = any(one.startswith("-") and one.lstrip("-") in ("h", "help") for one in arguments)
+    given = _parser(arguments[0] if asked and arguments[0] in COMMANDS else None).parse(arguments)
     given.paths, given.without = tuple(given.paths), tuple(given.without)
     for name in ("builds", "checks"):
         if getattr(given, name) is not None:
@@ -98,22 +106,39 @@ def parse_arguments(arguments: Sequence[str]) -> ReportOptions:
     return options
 
 
-def _parser() -> CommandLine:
-    parser = CommandLine("tile-report", DESCRIPTION)
-    parser.epilog = EPILOG
+def _parser(command: str | None) -> CommandLine:
+    """The parser, or one that only has the options of ``command``, for its help."""
+    if command is None:
+        parser = CommandLine("tile-report", DESCRIPTION)
+        parser.epilog = _EXAMPLES + _EPILOG
+        parser.add_argument("command", choices=tuple(COMMANDS), help="show one, or compare two: before, after")
+    else:
+        parser = CommandLine(f"tile-report {command}", COMMANDS[command])
+        parser.epilog = _EPILOG
+        parser.add_argument("command", choices=(command,), help=argparse.SUPPRESS)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
-    add("command", choices=("show", "diff"), help="show one, or compare two: before, after")
-    add("paths", nargs="+", type=Path, metavar="PATH", help="a package or a report")
+    add("paths", nargs=2 if command == "diff" else "+" if command is None else 1, type=Path, metavar="PATH",
+        help="a package or a report")  # fmt: skip
     add("--machine", metavar="NAME|FILE.json", help="the machine of the packages (default: the preset of its name)")
     add("--no-clock", dest="clock", action="store_false", help="do not time packages with the clock")
     add("--all", action="store_true", help="show: the proxies after every pass; diff: also fields that are equal")
     add("--json", action="store_true", help="print JSON")
     add("--version", action=VersionAction, nargs=0, default=argparse.SUPPRESS, help="print the version and exit")
 
+    if command != "diff":
+        _add_show(parser)
+    if command != "show":
+        _add_diff(parser)
+    return parser
+
+
+def _add_show(parser: CommandLine) -> None:
     add = parser.add_argument_group("show").add_argument
     add("--idle", action="store_true", help="how long each core of a package is idle, and what for")
 
+
+def _add_diff(parser: CommandLine) -> None:
     add = parser.add_argument_group("diff").add_argument
     pair = ("BEFORE.json", "AFTER.json")
     add("--builds", nargs=2, type=Path, metavar=pair,
@@ -132,7 +157,6 @@ def _parser() -> CommandLine:
     add("--without", action="append", default=[], metavar="STAGE",
         help="leave out a stage that only one of the two has: the name of a pass")  # fmt: skip
     add("--complete", action="store_true", help="what neither of the two has recorded is an error, too")
-    return parser
 
 
 def _percent(text: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -54,7 +55,9 @@ class Difference:
 
 def run_diff(options: ReportOptions) -> tuple[str, int]:
     """What is printed, and the exit code. A TileError if something cannot be read."""
-    found = _difference(options)
+    sides = [read_records(path, options.machine, options.clock, needs_machine=True) for path in options.paths]
+    _note_models(options, sides)
+    found = _difference(options, sides)
     failures = found.failures
     if options.json:
         return json.dumps(_json(found, failures), indent=1) + "\n", EXIT_WORSE if failures else 0
@@ -83,8 +86,18 @@ def _level(record: Proxies | None) -> Level | None:
     return None if record is None else record.level
 
 
-def _difference(options: ReportOptions) -> Difference:
-    sides = [read_records(path, options.machine, options.clock, needs_machine=True) for path in options.paths]
+def _note_models(options: ReportOptions, sides: Sequence[Records]) -> None:
+    """Says on stderr that two packages are not of one file: what differs may be the models' own."""
+    models = [side.package.model for side in sides if side.package is not None]
+    if len({model.sha256 for model in models}) > 1:
+        told = " and ".join(
+            f"{path} of '{model.name}' (sha256 {model.sha256[:16]}…)"
+            for path, model in zip(options.paths, models, strict=True)
+        )
+        sys.stderr.write(f"note: these are packages of two different models, {told}\n")
+
+
+def _difference(options: ReportOptions, sides: Sequence[Records]) -> Difference:
     if options.builds is not None:
         pairs = zip(sides, options.builds, strict=True)
         sides = [side.with_facts_of(read_build_report(path), path) for side, path in pairs]

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from .early_interrupt import EARLY_INTERRUPT
 
-from ..support.freed_memory import keep_freed_memory
-from .session import keep_to_one_thread, run_tool
+with EARLY_INTERRUPT:
+    import sys
+    from collections.abc import Sequence
+
+    from .session import keep_to_one_thread, run_tool
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code of `tile-compile` for the arguments, by default those of the command line."""
-    keep_to_one_thread()
-    keep_freed_memory()
     return run_tool("tile-compile", _run, arguments, results_on_stdout=False)
 
 
 def _run(arguments: Sequence[str]) -> int:
+    from ..support.freed_memory import keep_freed_memory
+
+    keep_to_one_thread()
+    keep_freed_memory()
+
     from .compile_arguments import parse_arguments
 
     options = parse_arguments(arguments)

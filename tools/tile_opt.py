@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from .early_interrupt import EARLY_INTERRUPT
 
-from .session import run_tool
+with EARLY_INTERRUPT:
+    import sys
+    from collections.abc import Sequence
+
+    from .session import run_tool
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from .early_interrupt import EARLY_INTERRUPT
 
-from .session import keep_to_one_thread, run_tool
+with EARLY_INTERRUPT:
+    import sys
+    from collections.abc import Sequence
+
+    from .session import keep_to_one_thread, run_tool
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code of `tile-run` for the arguments, by default those of the command line."""
-    keep_to_one_thread()
     return run_tool("tile-run", _run, arguments)
 
 
 def _run(arguments: Sequence[str]) -> int:
+    keep_to_one_thread()
+
     from .run_arguments import parse_arguments
 
     options = parse_arguments(arguments)

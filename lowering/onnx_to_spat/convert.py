@@ -107,11 +107,17 @@ def main_function(module: ModuleOp) -> FuncOp:
     for op in module.body.block.ops:
         if isinstance(op, FuncOp) and op.sym_name.data == "main":
             return op
+    if any(op.name.startswith("pim.") for op in module.body.block.ops):
+        raise TileError("module", "it is lowered to the pim dialect already", "run only the passes that remain")
     raise TileError("module", "no function @main holds a network", "import one from an .onnx file")
 
 
 def _sweep(main: FuncOp, context: LoweringContext) -> LoweringContext:
     errors: list[TileError] = []
+    if any(op.name.startswith("spat.") for op in main.body.block.ops):
+        raise TileError(
+            "function @main", "it is lowered to the spat dialect already", "run only the passes after this one"
+        )
     if not main.body.block.args:
         raise TileError("function @main", "it has no inputs, so that its outputs are constants", "give it its inputs")
     for index, argument in enumerate(main.body.block.args):

@@ -84,7 +84,7 @@ class _Conversion:
                 pass
             case _:
                 where = place_of(op)
-                raise TileError(where, f"{op.name} is not scheduled", "run the passes before this one")
+                raise TileError(where, f"{op.name} is not scheduled", _missing(op))
 
     def check_arrays(self) -> None:
         """Raises a TileError if a core holds more arrays than it has."""
@@ -162,3 +162,12 @@ class _Conversion:
     def _insert(self, source: Operation, op: Operation) -> SSAValue:
         self.ops.append(copy_location(source, op))
         return op.results[0] if op.results else source.operands[0]
+
+
+def _missing(op: Operation) -> str:
+    """What has to run before an op can become instructions."""
+    if op.name.startswith("onnx."):
+        return "run convert-onnx-to-spat and the passes after it first"
+    if isinstance(op, spat.ComputeBatchOp):
+        return "run spat-schedule-peft, spat-materialize-schedule and the passes after them first"
+    return "remove it, or lower it"

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from tilec.passes.instrumentation import PassInstrumentation, PassRun
-from tilec.passes.ir_printing import IRPrinter, PrintWhen, dump_to_tree
+from tilec.passes.ir_printing import IRPrinter, PrintWhen
+from tilec.passes.ir_tree import IRTree
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.pass_bug import PassBug
 from tilec.passes.statistics import PassStatistics, collect_statistics, record_statistic
@@ -229,7 +230,7 @@ class TestPrinting:
 
     def test_tree(self, tmp_path: Path) -> None:
         module = ModuleOp([], sym_name=StringAttr("../net"))
-        sink = dump_to_tree(tmp_path)
+        sink = IRTree(tmp_path)
         PassManager((ActionPass(mark),), [IRPrinter(PrintWhen(after_all=True), sink)]).run(Context(), module)
         assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.mlir")] == [
             "builtin_module_.._net/0_action.mlir"

@@ -123,3 +123,38 @@ def test_tools_run_outside_the_main_thread() -> None:
     thread.start()
     thread.join()
     assert codes == [0]
+
+
+INTERRUPTED_IMPORT = """
+import importlib, os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+for name in [name for name in sys.modules if name.startswith(("typing", "collections.abc", "threading"))]:
+    del sys.modules[name]
+sys.meta_path.insert(0, Interrupting())
+tool = importlib.import_module("tilec.tools." + sys.argv[2])
+sys.exit(tool.main([]))
+"""
+
+
+@pytest.mark.parametrize("tool", ["tile_opt", "tile_compile", "tile_run", "tile_report"])
+@pytest.mark.parametrize("module", ["collections.abc", "typing", "threading", "tilec.tools.session", "tilec.support"])
+def test_an_interrupt_while_the_first_modules_load(module: str, tool: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED_IMPORT, module, tool]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+
+
+def test_an_interrupt_while_memory_is_seen_to() -> None:
+    command = [sys.executable, "-c", INTERRUPTED_IMPORT, "ctypes", "tile_compile"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "error: interrupted\n")
+
+
+def test_who_imports_a_tool_keeps_the_handler() -> None:
+    code = "import signal, tilec.tools.tile_opt; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"True\n"

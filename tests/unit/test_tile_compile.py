@@ -16,8 +16,10 @@ from tilec.codegen.package import package_digest, read_package
 from tilec.passes import guard
 from tilec.passes.guard import contract_of
 from tilec.simulators.functional import run
+from tilec.support.diagnostics import TileError
 from tilec.tools import tile_opt
 from tilec.tools.compile_driver import CompileDriver
+from tilec.tools.session import Ended
 from tilec.tools.tile_compile import main
 
 TINY = Path(__file__).parents[2] / "analysis" / "machines" / "tiny4.json"
@@ -353,3 +355,30 @@ def test_models_that_cannot_be_read(
     assert main([str(path), "-o", str(tmp_path / "out"), "--machine", "tiny4"]) == 1
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "kept"),
+    [(KeyboardInterrupt(), 130, False), (Ended(15), 143, False), (TileError("pass 'x'", "rejected"), 1, True)],
+)
+def test_an_interrupted_run_has_no_guard_report(
+    error: BaseException, code: int, kept: bool, network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would look like that of a run that has passed."""
+
+    def fails(self: object, *arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(CompileDriver, "_generate", fails)
+    report = tmp_path / "guard.json"
+    assert main([str(network), "-q", "-o", str(tmp_path / "out"), "--guard-report", str(report)]) == code
+    assert report.exists() == kept
+
+
+@pytest.mark.parametrize("text", ["root:x:0:0:root:/root:/bin/sh\n", "# A title\n", "// A comment\n{}\n"])
+def test_text_that_is_no_ir(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "passwd"
+    path.write_text(text)
+    assert main([str(path), "-o", str(tmp_path / "out")]) == 1
+    message = f"error: {path}: is neither MLIR text nor an ONNX model; give a .mlir or .onnx file\n"
+    assert capsys.readouterr().err == message

@@ -11,8 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+from shtest import run_lines, run_test
 from tilec.passes.registry import NAMED_PIPELINES, PASSES, all_passes
 from tilec.support.diagnostics import TileError
+from tilec.tools import tile_opt
 from tilec.tools.opt_arguments import parse_arguments
 from tilec.tools.opt_input import Chunk, OnnxInput, read_input
 from tilec.tools.session import run_tool
@@ -226,3 +228,61 @@ def test_start_up_time(source: Path) -> None:
             subprocess.run([*TILE_OPT, *arguments], capture_output=True, check=True, env=os.environ)
             times.append(time.perf_counter() - begin)
         assert min(times) <= limit_seconds, arguments
+
+
+def test_a_crash_reproducer_runs_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the plugin that its pass comes from, and the arrays beside it."""
+    plugin = Path(__file__).parents[1] / "filecheck" / "tile-opt" / "inputs" / "passes_for_tests.py"
+    source, folder = tmp_path / "in.mlir", tmp_path / "found"
+    elements = ", ".join(f"{number}.0" for number in range(100))
+    source.write_text(f"builtin.module attributes {{a = #tile.array<f32[100] [{elements}]>}} {{}}\n")
+    folder.mkdir()
+    monkeypatch.chdir(plugin.parent)
+    options = ["--load-pass-plugin", plugin.name, "-p", "test-mark,test-give-up"]
+    reproducer = folder / "rep.mlir"
+    assert tile_opt.main([str(source), *options, "--crash-reproducer", str(reproducer)]) == 1
+    assert (folder / "rep.npz").exists()
+    monkeypatch.chdir(tmp_path)
+    (line,) = run_lines(reproducer)
+    assert "--resources=%S/rep.npz" in line
+    moved = folder.rename(tmp_path / "moved")
+    capsys.readouterr()
+    assert "error: pass 'test-give-up': cannot do this" in run_test(moved / "rep.mlir", tmp_path / "temporary")
+
+
+def test_an_interrupt_leaves_both_results_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At every rename: both files are complete before the first, and the interrupt waits for the second."""
+    source, folder = tmp_path / "in.mlir", tmp_path / "results"
+    source.write_text("builtin.module attributes {a = #tile.array<f32[2] [1.0, 2.0]>} {}\n")
+    folder.mkdir()
+    options = ["--elide-larger-than=1", "-o", str(folder / "x.mlir"), "--emit-resources", str(folder / "x.npz")]
+    replace = os.replace
+    seen: list[int] = []
+
+    def interrupted(source: Path, target: Path) -> None:
+        if target.name in ("x.mlir", "x.npz"):
+            seen.append(len(list(folder.iterdir())))
+            if len(seen) == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    assert tile_opt.main([str(source), *options]) == 130
+    assert seen == [2, 2]
+    assert sorted(path.name for path in folder.iterdir()) == ["x.mlir", "x.npz"]
+    monkeypatch.undo()
+
+    def fails(path: Path, text: str, encoding: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        threading.Event().wait(10)
+
+    for path in folder.iterdir():
+        path.unlink()
+    monkeypatch.setattr(Path, "write_text", fails)
+    assert tile_opt.main([str(source), *options]) == 130
+    assert list(folder.iterdir()) == []
+    assert capsys.readouterr().err == "error: interrupted\n" * 2

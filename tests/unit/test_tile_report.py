@@ -417,6 +417,34 @@ def test_errors(built: Path, arguments: list[str], what: str, capsys: Capture) -
     assert what in capsys.readouterr().err
 
 
+def test_packages_of_two_models_are_said_to_be(built: Path, tmp_path: Path, capsys: Capture) -> None:
+    model = onnx.load(built / "net.onnx")
+    model.doc_string = "another"
+    onnx.save(model, tmp_path / "other.onnx")
+    other = tmp_path / "other"
+    assert tile_compile([str(tmp_path / "other.onnx"), "--machine", "tiny4", "-q", "-o", str(other)]) == 0
+    capsys.readouterr()
+    assert tile_report(["diff", str(built / "a"), str(other)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.endswith("nothing is worse\n")
+    (note,) = printed.err.splitlines()
+    assert note.startswith(f"note: these are packages of two different models, {built / 'a'} of 'net.onnx' (sha256 ")
+    assert f"and {other} of 'other.onnx' (sha256 " in note
+    tile_report(["diff", str(built / "a"), str(built / "b")])
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "there", "missing"),
+    [([], ["--idle", "--builds"], []), (["show"], ["--idle"], ["--builds"]), (["diff"], ["--builds"], ["--idle"])],
+)
+def test_help_of_a_command(command: list[str], there: list[str], missing: list[str], capsys: Capture) -> None:
+    assert tile_report([*command, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(" ".join(["usage: tile-report", *command]))
+    assert [option for option in (*there, *missing) if option in text] == there
+
+
 class TestBaselines:
     NAME = "residual_tiny4"
 

@@ -113,3 +113,21 @@ func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
   %y = onnx.Gemm(%x, %w) : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<1x2xf32> loc("fc")
   func.return %y : tensor<1x2xf32>
 }
+
+// -----
+
+// CHECK: error: function @main: it is lowered to the spat dialect already; run only the passes after this one
+builtin.module attributes {tile.machine = "tiny4"} {
+  func.func @main() {
+    %x = spat.input "x" shape <i64[4] [1, 2, 1, 2]> : tensor<1x2x2xf32>
+    func.return
+  }
+}
+
+// -----
+
+// CHECK: error: module: it is lowered to the pim dialect already; run only the passes that remain
+builtin.module attributes {tile.machine = "tiny4"} {
+  pim.program {
+  }
+}

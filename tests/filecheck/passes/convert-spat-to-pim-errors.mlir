@@ -13,7 +13,7 @@ builtin.module attributes {tile.machine = "tiny4"} {
 
 // -----
 
-// CHECK: error: node 'layer': spat.compute_batch is not scheduled; run the passes before this one
+// CHECK: error: node 'layer': spat.compute_batch is not scheduled; run spat-schedule-peft, spat-materialize-schedule and the passes after them first
 builtin.module attributes {tile.machine = "tiny4"} {
   func.func @main() {
     %x = spat.input "x" shape <i64[4] [1, 2, 1, 2]> : tensor<1x2x2xf32>
@@ -90,4 +90,12 @@ builtin.module attributes {tile.machine = "tiny4"} {
     } loc("fc")
     func.return
   }
+}
+
+// -----
+
+// CHECK: error: module: it holds an ONNX network that is not lowered; run convert-onnx-to-spat first
+func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
+  %y = onnx.Relu(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>
+  func.return %y : tensor<1x2xf32>
 }

@@ -41,3 +41,21 @@ builtin.module attributes {tile.machine = "tiny4"} {
     } loc("layer")
   }
 }
+
+// -----
+
+// CHECK: error: module: it holds an ONNX network that is not lowered; run convert-onnx-to-spat first
+func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
+  %y = onnx.Relu(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>
+  func.return %y : tensor<1x2xf32>
+}
+
+// -----
+
+// CHECK: error: module: it holds no pim.program; run convert-spat-to-pim first
+builtin.module attributes {tile.machine = "tiny4"} {
+  func.func @main() {
+    %x = spat.input "x" shape <i64[4] [1, 2, 1, 2]> : tensor<1x2x2xf32>
+    func.return
+  }
+}

@@ -50,3 +50,11 @@ builtin.module attributes {tile.machine = "tiny4"} {
     func.return
   }
 }
+
+// -----
+
+// CHECK: error: module: it holds an ONNX network that is not lowered; run convert-onnx-to-spat first
+func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
+  %y = onnx.Relu(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>
+  func.return %y : tensor<1x2xf32>
+}

@@ -2,7 +2,7 @@
 // RUN: cat %t.mlir | filecheck %s
 // NOTE: note: {{.*}}.mlir: reproduces the failure of pass 'test-give-up'
 // NOTE: error: pass 'test-give-up': cannot do this
-// CHECK: // {{R}}UN: tile-opt %s '--pass-pipeline=builtin.module(test-give-up)'
+// CHECK: // {{R}}UN: tile-opt %s --load-pass-plugin={{/.*}}/inputs/passes_for_tests.py '--pass-pipeline=builtin.module(test-give-up)'
 // CHECK: // error: pass 'test-give-up': cannot do this
 // CHECK: "builtin.module"() ({
 // CHECK: }) {marked}
