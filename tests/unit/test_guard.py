@@ -213,6 +213,11 @@ def test_a_mode_in_the_pipeline_holds_for_as_many_passes_as_it_says() -> None:
 # Uncertainty
 
 
+def test_a_mode_holds_for_no_negative_number_of_passes() -> None:
+    with pytest.raises(TileError, match="pass 'guard-mode': passes is -1, 0 or more expected"):
+        build_pipeline("guard-mode{passes=-1}")
+
+
 def test_an_emptied_module_is_rejected() -> None:
     def empty(module: ModuleOp) -> None:
         for op in list(module.body.block.ops):
