@@ -56,10 +56,7 @@ def run_tool(
     # Nor at the end, when the system takes back all memory at once.
     atexit.register(gc.freeze)
     _replace_closed_streams(results_on_stdout)
-    # Text is UTF-8 whatever the locale says, as it is in files.
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(encoding="utf-8")
+    _use_utf8()
     verbose = "--verbose" in (arguments or sys.argv)
     received: list[int] = []
     try:
@@ -127,6 +124,14 @@ def _replace_closed_streams(results_on_stdout: bool) -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")
     if streams["stdout"] is None:
         sys.stdout = _ClosedOutput() if results_on_stdout else open(os.devnull, "w", encoding="utf-8")
+
+
+def _use_utf8() -> None:
+    """Text is UTF-8 whatever the locale says, as it is in files. Bytes of a path that are not print as `\\udcff`."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _discard_stdout() -> None:
