@@ -175,6 +175,17 @@ def _resolved(path: Path) -> Path:
     return path
 
 
+def is_device(path: Path) -> bool:
+    """Whether a device is at ``path``, which may give bytes without end (`/dev/zero`). A standard stream is not asked:
+    `/dev/stdin` may be a terminal."""
+    target = _resolved(path)
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        return False
+    return (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and not _DESCRIPTORS.fullmatch(str(target.parent))
+
+
 def _is_directory(path: Path, target: Path) -> bool:
     """Whether a directory stands at ``target``; a TileError about ``path`` if the system cannot say."""
     try:

@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import (
 )
 
 from ..support.diagnostics import TileError, system_reason
+from ..support.files import is_device
 from ..support.source import SourceError
 
 SPLIT_MARKER = "// -----"
@@ -85,6 +86,10 @@ def read_input(name: str, split: bool = False) -> list[Chunk] | OnnxInput:
         if name == "-":
             data = sys.stdin.buffer.read()
         else:
+            if is_device(Path(name)):
+                raise TileError(
+                    name, "is a device, which may have no end", "give a .mlir or .onnx file, or '-' for stdin"
+                )
             with Path(name).open("rb") as file:
                 data = file.read(1)
                 if _is_onnx(name, data):  # The importer reads it, and not all at once.

@@ -53,6 +53,28 @@ def test_an_empty_machine_is_an_error(network: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err.startswith("error: --machine: is empty; ")
 
 
+@pytest.mark.parametrize("passes", [False, True])
+def test_a_weight_wider_than_a_row_of_an_array_is_refused(
+    network: Path, tmp_path: Path, passes: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row of 8 cells of one bit each holds one weight of 8 bits, and none of 16."""
+    content = json.loads(TINY.read_text())
+    content["chip_config"]["core_config"]["matrix_config"].update(
+        xbar_size=[128, 8], cell_precision=1, dac_count=1, adc_count=1
+    )
+    machine = tmp_path / "narrow.json"
+    machine.write_text(json.dumps(content))
+    compiled = [str(network), "-q", "-o", str(tmp_path / "out")]
+    assert main([*compiled, "--machine", str(machine), "--weight-bits", "8"]) == 0
+    wide = ["--machine", str(machine), "--weight-bits", "16"]
+    if passes:
+        wide = ["--pass-pipeline", f"tile-default{{machine={machine} weight-bits=16}}"]
+    assert main([*compiled, *wide]) == 1
+    what = "a row of an array holds 8 bits, one weight has 16"
+    remedy = "give weights 8 bits or fewer, or the machine wider arrays"
+    assert capsys.readouterr().err == f"error: machine narrow: {what}; {remedy}\n"
+
+
 def test_spellings_of_a_pipeline_give_the_same_package(network: Path, tmp_path: Path) -> None:
     spellings = ("tile-default{machine=tiny4}", 'builtin.module( tile-default{machine="tiny4" weight-bits=8} )')
     paths = [tmp_path / f"out{number}" for number in range(len(spellings))]

@@ -192,6 +192,14 @@ class TestInput:
         assert read_input(str(pipe)) == [Chunk(str(pipe), "builtin.module {}\n")]
         writer.join()
 
+    def test_a_device_is_refused(self) -> None:
+        """It may have no end. That of a standard stream is what the user has connected."""
+        with pytest.raises(TileError, match=r"^error: /dev/zero: is a device, which may have no end; give a \.mlir"):
+            read_input("/dev/zero")
+        with open(os.devnull, "rb") as null:
+            name = f"/dev/fd/{null.fileno()}"
+            assert read_input(name) == [Chunk(name, "")]
+
 
 class TestRegistry:
     @pytest.mark.parametrize("name", PASSES)

@@ -208,6 +208,7 @@ def test_inputs_are_scaled(folder: Path, factor: str, value: float) -> None:
         (["-i", "@one.npy", "--model", "@model.onnx"], "--model: is only used with --check"),
         (["-i", "@one.npy", "--check", "--model", "@none.onnx"], "none.onnx: no such file or directory"),
         (["-i", "@one.npy", "--check", "--model", "@one.npy"], "is not the model that the package was compiled from"),
+        (["-i", "@one.npy", "--check", "--model", "/dev/zero"], "/dev/zero: is a device; give the .onnx file"),
         (["-i", "@one.npy", "-o", "@y.txt"], "y.txt: cannot hold 1 outputs; name an .npz file"),
         (["-i", "@one.npy", "-o", "@none/y.npy"], "there is no directory"),
         (["-i", "@many.npz", "--batch", "--labels", "@one.npy"], "has 8 labels for 20 samples"),
@@ -245,6 +246,8 @@ def test_mistakes_are_one_line(
 def test_a_package_that_is_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(folder / "nowhere"), "--random", "1"]) == 1
     assert "does not exist" in capsys.readouterr().err
+    assert main(["/dev/zero", "--random", "1"]) == 1
+    assert capsys.readouterr().err.startswith("error: /dev/zero: is a device; name a package")
 
 
 def test_objects_in_a_file_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
