@@ -95,13 +95,20 @@ def _finished(body: Callable[[Sequence[str]], int], arguments: Sequence[str]) ->
         code = body(arguments)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else EXIT_USER_ERROR
-    try:
+    with standard_output():
         sys.stdout.flush()
+    return code
+
+
+@contextmanager
+def standard_output() -> Generator[None]:
+    """Makes what the system says of printing results a TileError that names where they go."""
+    try:
+        yield
     except BrokenPipeError:
         raise
     except OSError as error:
         raise TileError("standard output", f"cannot be written: {system_reason(error)}", "write elsewhere") from None
-    return code
 
 
 class _ClosedOutput(io.TextIOBase):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from full_disk import file_size_limit
 from guard_programs import network as network_of_guard
 from tilec.codegen.expansion import expand_program
 from tilec.codegen.instruction_table import InstructionTable
@@ -250,6 +251,10 @@ def never(*_: object) -> None:
         (["-o", "@out", "--print-ir-tree-dir", "@" + "n" * 300], "cannot be written: file name too long; shorten it"),
         (["-o", "@out", "--guard-report", "@network.mlir"], "would replace the model; name another file"),
         (["-o", "@out", "--build-report", "@x/../network.mlir"], "would replace the model; name another file"),
+        (["-o", "@out", "--build-report", "@out"], "--build-report {0}/out: is where the package is written; name"),
+        (["-o", "@out", "--guard-report", "@./x/../out"], "out: is where the package is written; name another file"),
+        (["-o", "@o.tilepkg", "--build-report", "@o.tilepkg"], "is where the package is written; name another file"),
+        (["-o", "@out", "--build-report", "@out/b.json"], "b.json: lies in the package '{}/out'; name another file"),
         (["-o", "@out", "--guard-report", "@r", "--build-report", "@r"], "is also what --build-report writes; name"),
     ],
 )
@@ -316,6 +321,19 @@ def test_a_build_report_that_cannot_be_made_leaves_no_package(
     arguments = [str(network), "-o", str(tmp_path / "out"), "--machine", "tiny4"]
     assert main([*arguments, "--build-report", str(tmp_path / "reports" / "b.json")]) == 1
     assert "there is no directory" in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["network.mlir"]
+
+
+def test_a_build_report_without_space_leaves_no_package(
+    network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The package would have its place; the report is larger than all that is left."""
+    monkeypatch.setattr("tilec.tools.compile_driver.build_report", lambda *_: " " * (1 << 20))  # pyright: ignore
+    arguments = [str(network), "-q", "-o", str(tmp_path / "out"), "--machine", "tiny4"]
+    with file_size_limit(1 << 18):
+        assert main([*arguments, "--build-report", str(tmp_path / "b.json")]) == 1
+    message = "b.json: cannot be written: file too large; name another place\n"
+    assert capsys.readouterr().err == f"error: {tmp_path}/{message}"
     assert [one.name for one in tmp_path.iterdir()] == ["network.mlir"]
 
 

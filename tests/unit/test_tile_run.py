@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from full_disk import file_size_limit
 from onnx import TensorProto, helper, numpy_helper
 from programs import load, package, program, store
 from tilec.analysis.machine import Machine
@@ -402,6 +404,31 @@ def test_timing_options_that_make_no_sense(
 ) -> None:
     assert run(timed, *arguments) == 1
     assert what in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size_bytes", [16, 140])
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [(["-o", "@y.npy"], "y.npy"), (["-o", "@y.npz"], "y.npz"), (["--output-dir", "@o/d"], "o/d/y.npy")],
+)
+def test_outputs_without_space_are_named_and_leave_nothing(
+    folder: Path, arguments: list[str], name: str, size_bytes: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if the header of the array, 128 bytes, finds a place."""
+    before = sorted(folder.iterdir())
+    with file_size_limit(size_bytes):
+        assert run(folder, "-q", "--random", "1", *arguments) == 1
+    message = "cannot be written: file too large; name another place"
+    assert capsys.readouterr().err == f"error: {folder / name}: {message}\n"
+    assert sorted(folder.iterdir()) == before
+
+
+def test_results_that_cannot_be_printed(folder: Path) -> None:
+    command = [sys.executable, "-m", "tilec.tools.tile_run", str(folder / "out"), "--random", "1"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "error: standard output: cannot be written: no space left on device; write elsewhere\n"
 
 
 def test_an_output_that_is_a_directory(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
