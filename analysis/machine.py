@@ -106,8 +106,13 @@ class Machine:
         return self.array_cols_at(EIGHT_BITS.weight_bits)
 
     def array_cols_at(self, weight_bits: int) -> int:
-        """Columns of weights of one array when a weight takes several cells."""
-        return self._matrix.cell_precision * self._matrix.xbar_size[1] // weight_bits
+        """Columns of weights of one array when a weight takes several cells; 0 if a row holds no weight at all."""
+        return self.array_row_bits // weight_bits
+
+    @property
+    def array_row_bits(self) -> int:
+        """Bits that the cells of one row of an array hold together."""
+        return self._matrix.cell_precision * self._matrix.xbar_size[1]
 
     @property
     def arrays_per_core(self) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from ..support.diagnostics import TileError
-from ..support.files import atomic_directory, atomic_file
+from ..support.files import atomic_directory, atomic_file, is_device
 from ..support.zip_file import NewZip
 from .background_hash import BackgroundHash, background_hash
 
@@ -216,6 +216,8 @@ def read_archive(path: Path) -> Generator[ArchiveReader, None, None]:
     if path.is_dir():
         yield _DirectoryReader(path)
         return
+    if is_device(path):
+        raise TileError(str(path), "is a device", "name a package that tile-compile wrote")
     try:
         archive = zipfile.ZipFile(path)
     except FileNotFoundError:

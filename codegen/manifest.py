@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from .isa import ISA, OP_LIMIT, Op, Unit
 from .memory_image import TensorLayout
 
 FORMAT = "tile-package"
-VERSION = 1
+VERSION = 2
 _DTYPES = frozenset("float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool".split())
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 _MOST_RANK = 16
@@ -65,7 +66,14 @@ def manifest_text(manifest: Manifest, program: Program) -> bytes:
         "statistics": statistics(program),
         "files": {name: asdict(facts) for name, facts in sorted(manifest.files.items())},
     }
+    content["sha256"] = content_sha256(content)
     return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def content_sha256(content: Mapping[str, object]) -> str:
+    """The hash of a manifest's fields without its own, however they are laid out: it shows what was edited since."""
+    fields = {name: value for name, value in content.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def statistics(program: Program) -> dict[str, Any]:
@@ -111,8 +119,10 @@ def parse_manifest(data: bytes, source: str) -> Manifest:
         remedy = "read it with the version of tile that wrote it, or compile the model again"
         raise TileError(source, f"has version {str(found.get('version'))[:40]}, this is version {VERSION}", remedy)
     try:
+        if found["sha256"] != content_sha256(found):
+            raise TileError(source, "does not have the content that its sha256 says", "compile the model again")
         return _fields(found)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise TileError(source, f"is corrupt: {type(error).__name__} {error}", "compile the model again") from None
 
 

@@ -68,8 +68,8 @@ def schema_problems(proto: NodeProto, opset: int) -> list[str]:
     problems: list[str] = []
     if not schema.min_input <= len(proto.input) <= schema.max_input:
         problems.append(f"has {len(proto.input)} inputs, takes {schema.min_input} to {schema.max_input}")
-    elif any(not name for name in proto.input[: schema.min_input]):
-        problems.append("leaves out an input that it needs")
+    else:
+        problems += _left_out(proto, schema)
     if not schema.min_output <= len(proto.output) <= schema.max_output:
         problems.append(f"has {len(proto.output)} outputs, gives {schema.min_output} to {schema.max_output}")
     for attribute in proto.attribute:
@@ -86,6 +86,15 @@ def schema_problems(proto: NodeProto, opset: int) -> list[str]:
         if declared.required and name not in names:
             problems.append(f"lacks the attribute {name}")
     return problems
+
+
+def _left_out(proto: NodeProto, schema: onnx.defs.OpSchema) -> list[str]:
+    """An empty name leaves out an input, which only optional ones can be: neither single nor variadic ones."""
+    for index, name in enumerate(proto.input):
+        declared = schema.inputs[min(index, len(schema.inputs) - 1)]
+        if not name and declared.option != onnx.defs.OpSchema.FormalParameterOption.Optional:
+            return [f"leaves out input {index} ({declared.name}), which is not optional"]
+    return []
 
 
 def _kind(declared: onnx.defs.OpSchema.Attribute) -> str:

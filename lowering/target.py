@@ -126,5 +126,10 @@ def default_target(machine: str) -> Target:
 
 @lru_cache(maxsize=8)
 def _target(machine: Machine, precision: Precision) -> Target:
-    """One object for one machine and precision, both of which are immutable."""
+    """One object for one machine and precision, both of which are immutable. A TileError if no array holds a weight."""
+    if not machine.array_cols_at(precision.weight_bits):
+        row_bits = machine.array_row_bits
+        what = f"a row of an array holds {row_bits} bits, one weight has {precision.weight_bits}"
+        remedy = f"give weights {row_bits} bits or fewer, or the machine wider arrays"
+        raise TileError(f"machine {machine.name}", what, remedy)
     return Target(machine, precision)

@@ -40,5 +40,9 @@ class GuardModePass(ModulePass):
     passes: int = 0
     """How many passes it holds for; 0 for all that follow."""
 
+    def __post_init__(self) -> None:
+        if self.passes < 0:
+            raise ValueError(f"passes is {self.passes}, 0 or more expected")
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         pass

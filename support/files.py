@@ -23,6 +23,7 @@ from .diagnostics import TileError
 
 _DESCRIPTORS = re.compile(r"/dev/fd|/proc/\d+/(task/\d+/)?fd")
 _MOST_LINKS = 40
+_STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def require_file(path: Path) -> None:
@@ -60,6 +61,15 @@ def require_apart(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path]
                 raise TileError(f"{option} {path}", f"is also what {other} writes", "name another file")
 
 
+def require_outside(outputs: Mapping[str, Path | None], folder: Path) -> None:
+    """A TileError if a result, by its option, would be written to ``folder`` or into it, where a package goes."""
+    whole = Path(os.path.realpath(folder))
+    for option, path in outputs.items():
+        if path is not None and (target := _resolved(path)).is_relative_to(whole) and not _is_special(target):
+            what = "is where the package is written" if target == whole else f"lies in the package '{folder}'"
+            raise TileError(f"{option} {path}", what, "name another file")
+
+
 def require_folder(path: Path) -> None:
     """A TileError if no directory can be made at ``path``, or nothing in the one that stands there."""
     above = Path(os.path.realpath(path))
@@ -77,7 +87,7 @@ def require_folder(path: Path) -> None:
 def atomic_file(path: Path) -> Generator[Path]:
     """Yields the path of a temporary file; on success it becomes ``path``, on any exception it is removed.
 
-    A TileError about ``path`` if nothing can be written there.
+    A TileError about ``path`` if nothing can be written there, or if the disk is full before all is written.
     """
     target = _resolved(path)
     if _is_directory(path, target):
@@ -92,7 +102,12 @@ def atomic_file(path: Path) -> Generator[Path]:
                 raise _unwritable(path, error) from None
             temporary = Path(name)
             os.close(handle)
-        yield temporary
+        try:
+            yield temporary
+        except OSError as error:
+            if not _is_of_storage(error, temporary):
+                raise
+            raise _unwritable(path, error) from None
         try:
             if special:
                 _copy(temporary, target)
@@ -175,6 +190,17 @@ def _resolved(path: Path) -> Path:
     return path
 
 
+def is_device(path: Path) -> bool:
+    """Whether a device is at ``path``, which may give bytes without end (`/dev/zero`). A standard stream is not asked:
+    `/dev/stdin` may be a terminal."""
+    target = _resolved(path)
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        return False
+    return (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and not _DESCRIPTORS.fullmatch(str(target.parent))
+
+
 def _is_directory(path: Path, target: Path) -> bool:
     """Whether a directory stands at ``target``; a TileError about ``path`` if the system cannot say."""
     try:
@@ -197,6 +223,11 @@ def _copy(source: Path, target: Path) -> None:
     handle = os.dup(int(target.name)) if own else os.open(target, os.O_WRONLY)
     with os.fdopen(handle, "wb") as out, source.open("rb") as content:
         shutil.copyfileobj(content, out)
+
+
+def _is_of_storage(error: OSError, path: Path) -> bool:
+    """Whether it says that what is written to ``path`` finds no place."""
+    return error.errno in _STORAGE_ERRORS and str(error.filename) in ("None", str(path))
 
 
 def _unwritable(path: Path, error: OSError) -> TileError:

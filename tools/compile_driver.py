@@ -38,13 +38,14 @@ from ..passes.timing import PassTimer, TimedInstrumentation, Timer
 from ..passes.verifier import verify_input
 from ..support.background import Background
 from ..support.diagnostics import TileError
-from ..support.files import atomic_file, require_apart, require_file, require_folder
+from ..support.files import atomic_file, require_apart, require_file, require_folder, require_outside
 from .build_report import build_report
 from .compile_arguments import CompileOptions
 from .compile_report import CompileReport, print_report
 from .guard_report import guard_report, make_guard
 from .opt_input import OnnxInput, parse_chunk, read_input
 from .progress_line import ProgressLine
+from .session import standard_output
 
 _HASHED_BYTES = 1 << 22
 """At once, in a thread, which after each time may wait for some milliseconds until it has Python's lock again."""
@@ -89,7 +90,8 @@ class CompileDriver:
             sys.stderr.write(self.statistics.report())
         if self.options.timing:
             sys.stderr.write(self.timer.report())
-        print_report(CompileReport.of(package, digest, time.perf_counter() - start), self.options)
+        with standard_output():
+            print_report(CompileReport.of(package, digest, time.perf_counter() - start), self.options)
         return 0
 
     def _lower(self, passes: tuple[ModulePass, ...], module: ModuleOp) -> None:
@@ -116,6 +118,7 @@ class CompileDriver:
         options = self.options
         require_replaceable(options.output)
         reports = {"--build-report": options.build_report, "--guard-report": options.guard_report}
+        require_outside(reports, options.output)
         for path in reports.values():
             if path is not None:
                 require_file(path)
@@ -131,11 +134,11 @@ class CompileDriver:
         with nullcontext() if path is None else atomic_file(path) as report:
             with self.timer.phase("Output"):
                 digest = writer.finish(package)
-                unfinished.close()
             if report is not None:
                 stages = {} if self.guard is None else stage_records(self.guard.examined)
                 seconds = time.perf_counter() - start
                 report.write_text(build_report(package, digest, stages, seconds, self.timer.seconds), encoding="utf-8")
+            unfinished.close()
         return digest
 
     def _generate(self, module: ModuleOp, origin: Origin, pipeline: str, given: bool, writer: PackageWriter) -> Package:

@@ -29,7 +29,7 @@ from .opt_arguments import OptOptions
 from .opt_input import SPLIT_MARKER, Chunk, OnnxInput, parse_chunk, read_input
 from .opt_plugins import load_pass_plugins
 from .opt_watch import instrumentations
-from .session import report_failure
+from .session import report_failure, standard_output
 
 
 class OptDriver:
@@ -190,7 +190,8 @@ class OptDriver:
         """Writes the result: to a file only if all of it is right, as half a result is none."""
         if self.options.output is None or str(self.options.output) == "-":
             if not self.options.quiet:
-                sys.stdout.write(text)
+                with standard_output():
+                    sys.stdout.write(text)
         elif self.exit_code == 0:
             temporary = self._unfinished.enter_context(atomic_file(self.options.output))
             temporary.write_text(text, encoding="utf-8")

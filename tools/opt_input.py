@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import (
 )
 
 from ..support.diagnostics import TileError, system_reason
+from ..support.files import is_device
 from ..support.source import SourceError
 
 SPLIT_MARKER = "// -----"
@@ -81,13 +82,18 @@ def read_input(name: str, split: bool = False) -> list[Chunk] | OnnxInput:
     """Reads the file ``name``, or stdin if it is `-`. A TileError if it cannot be read or is not text."""
     if not name:
         raise TileError("input", "its name is empty", "give a .mlir or .onnx file, or '-' for stdin")
-    shown = "<stdin>" if name == "-" else name
+    # The text holds it, in locations, as UTF-8.
+    shown = "<stdin>" if name == "-" else name.encode(errors="backslashreplace").decode()
     if (kind := _OTHER_FORMATS.get(Path(name).suffix.lower())) is not None:
         raise TileError(shown, f"is {kind}, neither MLIR text nor an ONNX model", "give a .mlir or .onnx file")
     try:
         if name == "-":
             data = sys.stdin.buffer.read()
         else:
+            if is_device(Path(name)):
+                raise TileError(
+                    shown, "is a device, which may have no end", "give a .mlir or .onnx file, or '-' for stdin"
+                )
             with Path(name).open("rb") as file:
                 data = file.read(1)
                 if _is_onnx(name, data):  # The importer reads it, and not all at once.

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..codegen.package import Package
 from ..support.diagnostics import TileError
+from ..support.files import is_device
 
 Array = npt.NDArray[Any]
 Tensors = Mapping[str, Array]
@@ -116,6 +117,8 @@ def _onnxruntime() -> Any:
 
 
 def _require_same_model(model: Path, package: Package) -> None:
+    if is_device(model):
+        raise TileError(str(model), "is a device", "give the .onnx file that the package was compiled from")
     data = model.read_bytes()
     if not package.model.sha256:
         print("warning: the package does not say which model it is compiled from", file=sys.stderr)

@@ -30,6 +30,7 @@ from .run_tensors import (
     write_output_files,
     write_outputs,
 )
+from .session import standard_output
 
 Array = npt.NDArray[Any]
 
@@ -63,7 +64,8 @@ class RunDriver:
         if options.argmax or labels is not None:
             report.predictions = _predictions(next(iter(outputs.values())), self._sample_count(package, inputs))
         self._write(outputs)
-        print_report(report, options)
+        with standard_output():
+            print_report(report, options)
         return 0 if report.passed is not False else 1
 
     def _require_apart(self, package: Package) -> None:

@@ -6,6 +6,7 @@ import math
 import os
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -170,13 +171,25 @@ def output_files(names: Iterable[str], folder: Path) -> dict[str, Path]:
 
 
 def write_output_files(outputs: Mapping[str, Array], folder: Path) -> None:
-    """Writes each output to its own `.npy` file."""
+    """Writes each output to its own `.npy` file. If one cannot be written, a folder made for them does not stay."""
     files = output_files(outputs, folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, array in outputs.items():
-        _write_npy(files[name], array)
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, array in outputs.items():
+            _write_npy(files[name], array)
+    except BaseException:
+        for path in [*files.values()] if made else []:
+            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            for one in made:
+                one.rmdir()
+        raise
 
 
 def _write_npy(path: Path, array: Array) -> None:
+    """As numpy does, which however overlooks that the disk is full before the last 4096 bytes are written."""
+    array = np.asarray(array, order="C")
     with atomic_file(path) as temporary, temporary.open("wb") as file:
-        np.save(file, array, allow_pickle=False)
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+        file.write(array.reshape(-1).view(np.uint8).data)

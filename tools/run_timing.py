@@ -17,6 +17,7 @@ from ..simulators.timing import FIRST_COME, SIMULATOR, CoreTiming, TimingOptions
 from ..simulators.timing.energy_fields import parts_without_energy
 from ..support.diagnostics import TileError
 from .run_arguments import RunOptions
+from .session import standard_output
 
 _CORES_SHOWN = 8
 _COLUMNS = {
@@ -47,10 +48,11 @@ def run_timing(options: RunOptions) -> int:
     result = simulate(program, machine, TimingOptions(looped, None if limit is None else limit * 1e6, quirks))
     if options.verbose:
         print(f"timed in {time.perf_counter() - start:.2f} s", file=sys.stderr)
-    if options.json:
-        print(json.dumps({"machine": machine.name, "samples": samples, **result.to_json()}, indent=1))
-    elif not options.quiet:
-        print("\n".join(_report(result, samples, parts_without_energy(machine))))
+    with standard_output():
+        if options.json:
+            print(json.dumps({"machine": machine.name, "samples": samples, **result.to_json()}, indent=1))
+        elif not options.quiet:
+            print("\n".join(_report(result, samples, parts_without_energy(machine))))
     return 0 if looped or result.finished else 1
 
 

@@ -56,10 +56,7 @@ def run_tool(
     # Nor at the end, when the system takes back all memory at once.
     atexit.register(gc.freeze)
     _replace_closed_streams(results_on_stdout)
-    # Text is UTF-8 whatever the locale says, as it is in files.
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(encoding="utf-8")
+    _use_utf8()
     verbose = "--verbose" in (arguments or sys.argv)
     received: list[int] = []
     try:
@@ -98,13 +95,20 @@ def _finished(body: Callable[[Sequence[str]], int], arguments: Sequence[str]) ->
         code = body(arguments)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else EXIT_USER_ERROR
-    try:
+    with standard_output():
         sys.stdout.flush()
+    return code
+
+
+@contextmanager
+def standard_output() -> Generator[None]:
+    """Makes what the system says of printing results a TileError that names where they go."""
+    try:
+        yield
     except BrokenPipeError:
         raise
     except OSError as error:
         raise TileError("standard output", f"cannot be written: {system_reason(error)}", "write elsewhere") from None
-    return code
 
 
 class _ClosedOutput(io.TextIOBase):
@@ -127,6 +131,14 @@ def _replace_closed_streams(results_on_stdout: bool) -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")
     if streams["stdout"] is None:
         sys.stdout = _ClosedOutput() if results_on_stdout else open(os.devnull, "w", encoding="utf-8")
+
+
+def _use_utf8() -> None:
+    """Text is UTF-8 whatever the locale says, as it is in files. Bytes of a path that are not print as `\\udcff`."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _discard_stdout() -> None:

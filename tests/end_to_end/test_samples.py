@@ -11,6 +11,7 @@ import pytest
 from compilation import compile_model, run_onnxruntime, simulate
 from models import build
 from tilec.analysis.machine import Machine
+from tilec.codegen.manifest import content_sha256
 from tilec.codegen.package import Package, read_package
 from tilec.simulators.timing import simulate as clock
 from tilec.tools.tile_compile import main as tile_compile
@@ -151,6 +152,7 @@ def test_a_manifest_that_does_not_fit_its_samples_is_corrupt(
     (tmp_path / "out").mkdir()
     for wrong, text in ((3, "not all tensors are of 3 samples"), (0, "0 is no whole number"), ("4", "4 is no whole")):
         manifest["samples"] = wrong
+        manifest["sha256"] = content_sha256(manifest)
         (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))
         assert tile_run([str(tmp_path / "out"), "--random", "0"]) == 1
         assert text in capsys.readouterr().err

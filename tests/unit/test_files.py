@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from full_disk import file_size_limit
 from tilec.support.diagnostics import TileError
 from tilec.support.files import atomic_directory, atomic_file
 from tilec.support.zip_file import NewZip
@@ -90,6 +92,21 @@ def test_an_error_names_the_given_path(tmp_path: Path) -> None:
     with pytest.raises(TileError, match="cannot be written: no such file or directory") as caught:
         _write(path)
     assert caught.value.where == str(path)
+
+
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    with (
+        pytest.raises(TileError, match="f: cannot be written: file too large; name another place"),
+        file_size_limit(1000),
+        atomic_file(path) as temporary,
+    ):
+        temporary.write_bytes(bytes(1001))
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(OSError, match="of something else"), atomic_file(path):
+        raise OSError(errno.EAGAIN, "of something else")
+    with pytest.raises(OSError, match="other"), atomic_file(path):
+        raise OSError(errno.ENOSPC, "No space left on device", "other")
 
 
 def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:

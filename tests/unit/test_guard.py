@@ -225,6 +225,11 @@ def test_a_pass_that_is_derived_of_the_one_that_sets_the_mode_is_looked_at() -> 
 # Uncertainty
 
 
+def test_a_mode_holds_for_no_negative_number_of_passes() -> None:
+    with pytest.raises(TileError, match="pass 'guard-mode': passes is -1, 0 or more expected"):
+        build_pipeline("guard-mode{passes=-1}")
+
+
 def test_an_emptied_module_is_rejected() -> None:
     def empty(module: ModuleOp) -> None:
         for op in list(module.body.block.ops):

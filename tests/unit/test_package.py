@@ -415,13 +415,21 @@ def flipped(data: bytes) -> bytes:
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
+def write_sealed(path: Path, content: dict[str, Any]) -> None:
+    """Writes a manifest whose hash agrees, as an attacker would."""
+    content.pop("sha256", None)
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    seal = hashlib.sha256(text.encode()).hexdigest()
+    (path / MANIFEST).write_text(json.dumps(content | {"sha256": seal}))
+
+
 def resealed(path: Path, name: str, change: Callable[[bytes], bytes]) -> None:
     """Changes a file and makes the manifest agree, as an attacker would."""
     data = change((path / name).read_bytes())
     (path / name).write_bytes(data)
     content = json.loads((path / MANIFEST).read_text())
     content["files"][name] = {"size_bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    (path / MANIFEST).write_text(json.dumps(content))
+    write_sealed(path, content)
 
 
 @pytest.mark.parametrize("name", [PROGRAM, WEIGHTS])
@@ -475,7 +483,7 @@ Edit = Callable[[dict[str, Any]], object]
     [
         (lambda content: content.pop("format"), "is not the manifest of a package"),
         (lambda content: content.update(format="elf"), "has format 'elf'"),
-        (lambda content: content.update(version=2), "has version 2, this is version 1"),
+        (lambda content: content.update(version=1), "has version 1, this is version 2"),
         (lambda content: content.update(outputs=[]), "there are no outputs"),
         (lambda content: content.pop("inputs"), "is corrupt: KeyError 'inputs'"),
         (lambda content: content.update(inputs=3), "is corrupt"),
@@ -506,8 +514,35 @@ Edit = Callable[[dict[str, Any]], object]
 def test_hostile_manifests(written: Path, edit: Edit, message: str) -> None:
     content = json.loads((written / MANIFEST).read_text())
     edit(content)
-    (written / MANIFEST).write_text(json.dumps(content))
+    write_sealed(written, content)
     assert message in refused(written)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda content: content["inputs"][1].update(strides=[2, 1]),
+        lambda content: content["inputs"][1].update(name="other"),
+        lambda content: content["inputs"].reverse(),
+        lambda content: content["outputs"][0].update(index=True),
+        lambda content: content["options"].update(replicas=5),
+        lambda content: content["statistics"].update(cores=7),
+        lambda content: content.update(sha256=""),
+        lambda content: content.update(more=1),
+    ],
+)
+def test_an_edited_manifest_is_refused(written: Path, edit: Edit) -> None:
+    """Also where it would still make sense; how it is laid out does not matter."""
+    content = json.loads((written / MANIFEST).read_text())
+    (written / MANIFEST).write_text(json.dumps(dict(reversed(content.items())), indent=3))
+    read_package(written)
+    edit(content)
+    (written / MANIFEST).write_text(json.dumps(content))
+    what = "does not have the content that its sha256 says; compile the model again"
+    assert refused(written) == f"error: {written}/{MANIFEST}: {what}"
+    content.pop("sha256")
+    (written / MANIFEST).write_text(json.dumps(content))
+    assert "is corrupt: KeyError 'sha256'" in refused(written)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 100000, '{"format": 1, "format": 2}'])

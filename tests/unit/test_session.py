@@ -48,6 +48,23 @@ def test_a_closed_output_is_an_error(
     assert capsys.readouterr().err == "error: standard output: is closed; open it, or name an output file\n"
 
 
+def test_a_path_that_is_no_text_is_printed(tmp_path: Path) -> None:
+    """The system's names of files are bytes; what of them is no UTF-8 is shown by its number."""
+    source, output = tmp_path / "in.mlir", os.fsencode(tmp_path) + b"/\xffq"
+    source.write_text(
+        "func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {\n"
+        "  %y = onnx.Relu(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>\n  func.return %y : tensor<1x2xf32>\n}\n"
+    )
+    command = [sys.executable, "-m", "tilec.tools.tile_compile", source, "-o", output, "--machine", "tiny4"]
+    for locale in ("C.UTF-8", "C"):
+        done = subprocess.run(command, capture_output=True, env={**os.environ, "LC_ALL": locale}, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.startswith(os.fsencode(tmp_path) + b"/\\udcffq: sha256 ")
+        done = subprocess.run([*command, "--resources", output], capture_output=True, check=False)
+        assert done.returncode == 1
+        assert b"/\\udcffq" in done.stderr
+
+
 def test_messages_may_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, None)

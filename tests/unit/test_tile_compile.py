@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from full_disk import file_size_limit
 from guard_programs import network as network_of_guard
 from tilec.codegen.expansion import expand_program
 from tilec.codegen.instruction_table import InstructionTable
@@ -53,6 +54,28 @@ def test_target_options_do_not_go_with_a_pipeline(
 def test_an_empty_machine_is_an_error(network: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(network), "-o", "out", "--machine", ""]) == 1
     assert capsys.readouterr().err.startswith("error: --machine: is empty; ")
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_a_weight_wider_than_a_row_of_an_array_is_refused(
+    network: Path, tmp_path: Path, passes: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row of 8 cells of one bit each holds one weight of 8 bits, and none of 16."""
+    content = json.loads(TINY.read_text())
+    content["chip_config"]["core_config"]["matrix_config"].update(
+        xbar_size=[128, 8], cell_precision=1, dac_count=1, adc_count=1
+    )
+    machine = tmp_path / "narrow.json"
+    machine.write_text(json.dumps(content))
+    compiled = [str(network), "-q", "-o", str(tmp_path / "out")]
+    assert main([*compiled, "--machine", str(machine), "--weight-bits", "8"]) == 0
+    wide = ["--machine", str(machine), "--weight-bits", "16"]
+    if passes:
+        wide = ["--pass-pipeline", f"tile-default{{machine={machine} weight-bits=16}}"]
+    assert main([*compiled, *wide]) == 1
+    what = "a row of an array holds 8 bits, one weight has 16"
+    remedy = "give weights 8 bits or fewer, or the machine wider arrays"
+    assert capsys.readouterr().err == f"error: machine narrow: {what}; {remedy}\n"
 
 
 def test_spellings_of_a_pipeline_give_the_same_package(network: Path, tmp_path: Path) -> None:
@@ -230,6 +253,10 @@ def never(*_: object) -> None:
         (["-o", "@out", "--print-ir-tree-dir", "@" + "n" * 300], "cannot be written: file name too long; shorten it"),
         (["-o", "@out", "--guard-report", "@network.mlir"], "would replace the model; name another file"),
         (["-o", "@out", "--build-report", "@x/../network.mlir"], "would replace the model; name another file"),
+        (["-o", "@out", "--build-report", "@out"], "--build-report {0}/out: is where the package is written; name"),
+        (["-o", "@out", "--guard-report", "@./x/../out"], "out: is where the package is written; name another file"),
+        (["-o", "@o.tilepkg", "--build-report", "@o.tilepkg"], "is where the package is written; name another file"),
+        (["-o", "@out", "--build-report", "@out/b.json"], "b.json: lies in the package '{}/out'; name another file"),
         (["-o", "@out", "--guard-report", "@r", "--build-report", "@r"], "is also what --build-report writes; name"),
     ],
 )
@@ -296,6 +323,19 @@ def test_a_build_report_that_cannot_be_made_leaves_no_package(
     arguments = [str(network), "-o", str(tmp_path / "out"), "--machine", "tiny4"]
     assert main([*arguments, "--build-report", str(tmp_path / "reports" / "b.json")]) == 1
     assert "there is no directory" in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["network.mlir"]
+
+
+def test_a_build_report_without_space_leaves_no_package(
+    network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The package would have its place; the report is larger than all that is left."""
+    monkeypatch.setattr("tilec.tools.compile_driver.build_report", lambda *_: " " * (1 << 20))  # pyright: ignore
+    arguments = [str(network), "-q", "-o", str(tmp_path / "out"), "--machine", "tiny4"]
+    with file_size_limit(1 << 18):
+        assert main([*arguments, "--build-report", str(tmp_path / "b.json")]) == 1
+    message = "b.json: cannot be written: file too large; name another place\n"
+    assert capsys.readouterr().err == f"error: {tmp_path}/{message}"
     assert [one.name for one in tmp_path.iterdir()] == ["network.mlir"]
 
 

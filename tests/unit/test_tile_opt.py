@@ -98,7 +98,7 @@ class TestExit:
         with Path("/dev/full").open("wb") as full:
             done = subprocess.run([*TILE_OPT, str(source)], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
         assert done.returncode == 1
-        assert done.stderr == "error: tile-opt: no space left on device\n"
+        assert done.stderr == "error: standard output: cannot be written: no space left on device; write elsewhere\n"
 
     def test_deep_nesting_is_an_error(self, tmp_path: Path) -> None:
         deep = tmp_path / "deep.mlir"
@@ -193,6 +193,20 @@ class TestInput:
         writer.start()
         assert read_input(str(pipe)) == [Chunk(str(pipe), "builtin.module {}\n")]
         writer.join()
+
+    def test_a_name_that_is_no_text_becomes_a_location(self, tmp_path: Path) -> None:
+        path, output = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.mlir"), tmp_path / "out.mlir"
+        Path(path).write_text("builtin.module {\n}\n")
+        subprocess.run([*TILE_OPT, path, "--mlir-print-debuginfo", "-o", str(output)], check=True)
+        assert r'\\udcff.mlir":1:1' in output.read_text()
+
+    def test_a_device_is_refused(self) -> None:
+        """It may have no end. That of a standard stream is what the user has connected."""
+        with pytest.raises(TileError, match=r"^error: /dev/zero: is a device, which may have no end; give a \.mlir"):
+            read_input("/dev/zero")
+        with open(os.devnull, "rb") as null:
+            name = f"/dev/fd/{null.fileno()}"
+            assert read_input(name) == [Chunk(name, "")]
 
 
 class TestRegistry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from full_disk import file_size_limit
 from onnx import TensorProto, helper, numpy_helper
 from programs import load, package, program, store
 from tilec.analysis.machine import Machine
@@ -208,6 +210,7 @@ def test_inputs_are_scaled(folder: Path, factor: str, value: float) -> None:
         (["-i", "@one.npy", "--model", "@model.onnx"], "--model: is only used with --check"),
         (["-i", "@one.npy", "--check", "--model", "@none.onnx"], "none.onnx: no such file or directory"),
         (["-i", "@one.npy", "--check", "--model", "@one.npy"], "is not the model that the package was compiled from"),
+        (["-i", "@one.npy", "--check", "--model", "/dev/zero"], "/dev/zero: is a device; give the .onnx file"),
         (["-i", "@one.npy", "-o", "@y.txt"], "y.txt: cannot hold 1 outputs; name an .npz file"),
         (["-i", "@one.npy", "-o", "@none/y.npy"], "there is no directory"),
         (["-i", "@many.npz", "--batch", "--labels", "@one.npy"], "has 8 labels for 20 samples"),
@@ -245,6 +248,8 @@ def test_mistakes_are_one_line(
 def test_a_package_that_is_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(folder / "nowhere"), "--random", "1"]) == 1
     assert "does not exist" in capsys.readouterr().err
+    assert main(["/dev/zero", "--random", "1"]) == 1
+    assert capsys.readouterr().err.startswith("error: /dev/zero: is a device; name a package")
 
 
 def test_objects_in_a_file_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -399,6 +404,31 @@ def test_timing_options_that_make_no_sense(
 ) -> None:
     assert run(timed, *arguments) == 1
     assert what in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size_bytes", [16, 140])
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [(["-o", "@y.npy"], "y.npy"), (["-o", "@y.npz"], "y.npz"), (["--output-dir", "@o/d"], "o/d/y.npy")],
+)
+def test_outputs_without_space_are_named_and_leave_nothing(
+    folder: Path, arguments: list[str], name: str, size_bytes: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if the header of the array, 128 bytes, finds a place."""
+    before = sorted(folder.iterdir())
+    with file_size_limit(size_bytes):
+        assert run(folder, "-q", "--random", "1", *arguments) == 1
+    message = "cannot be written: file too large; name another place"
+    assert capsys.readouterr().err == f"error: {folder / name}: {message}\n"
+    assert sorted(folder.iterdir()) == before
+
+
+def test_results_that_cannot_be_printed(folder: Path) -> None:
+    command = [sys.executable, "-m", "tilec.tools.tile_run", str(folder / "out"), "--random", "1"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "error: standard output: cannot be written: no space left on device; write elsewhere\n"
 
 
 def test_an_output_that_is_a_directory(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
