@@ -26,7 +26,7 @@ from ..lowering.plan_check import check_plan
 from ..passes.instrumentation import PassInstrumentation
 from ..passes.ir_printing import IRPrinter, PrintWhen
 from ..passes.ir_text import PrintOptions
-from ..passes.ir_tree import IRTree
+from ..passes.ir_tree import RESOURCES_NAME, IRTree
 from ..passes.manager import PassManager, Verifier
 from ..passes.pass_bug import PassBug
 from ..passes.pim_plan_memory import PimPlanMemoryPass
@@ -123,9 +123,12 @@ class CompileDriver:
             if path is not None:
                 require_file(path)
         read = {"the model": Path(options.model), "the machine file": Path(options.machine)}
-        require_apart(reports, read | {f"the resources {path}": path for path in options.resources})
-        if options.print_ir_tree_dir is not None:
-            require_folder(options.print_ir_tree_dir)
+        read |= {f"the resources {path}": path for path in options.resources}
+        tree = options.print_ir_tree_dir
+        if tree is not None:
+            require_folder(tree)
+            reports["--print-ir-tree-dir"] = tree / RESOURCES_NAME
+        require_apart(reports, read)
 
     def _write(self, package: Package, writer: PackageWriter, unfinished: ExitStack, start: float) -> str:
         """Writes what is missing of the package and puts it in its place, and the report of its build: both, or

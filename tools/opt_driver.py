@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects.registry import make_context
 from ..passes.ir_text import PrintOptions, elision, ir_text
-from ..passes.ir_tree import IRTree
+from ..passes.ir_tree import RESOURCES_NAME, IRTree
 from ..passes.manager import PassManager
 from ..passes.registry import all_passes
 from ..passes.statistics import PassStatistics
@@ -90,8 +90,6 @@ class OptDriver:
                     near = suggestion(name, self.available) or "--list-passes names them all"
                     raise TileError(f"--print-ir-{option}", f"unknown pass '{name}'", near)
         self._check_places()
-        if self.options.print_ir_tree_dir is not None:
-            require_folder(self.options.print_ir_tree_dir)
         if self.options.split_input_file and self.options.emit_resources is not None:
             raise TileError("--emit-resources", "one file cannot serve several modules", "drop --split-input-file")
 
@@ -110,6 +108,9 @@ class OptDriver:
         read = {"the input": Path(options.input)}
         read |= {f"the resources {path}": path for path in options.resources}
         read |= {f"the plugin {path}": Path(path) for path in options.plugins}
+        if options.print_ir_tree_dir is not None:
+            require_folder(options.print_ir_tree_dir)
+            outputs["--print-ir-tree-dir"] = options.print_ir_tree_dir / RESOURCES_NAME
         in_place = outputs["-o"] == read["the input"] and options.input.endswith(".mlir")
         require_apart({option: path for option, path in outputs.items() if option != "-o" or not in_place}, read)
 

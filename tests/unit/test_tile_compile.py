@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -422,3 +423,19 @@ def test_text_that_is_no_ir(text: str, tmp_path: Path, capsys: pytest.CaptureFix
     assert main([str(path), "-o", str(tmp_path / "out")]) == 1
     message = f"error: {path}: is neither MLIR text nor an ONNX model; give a .mlir or .onnx file\n"
     assert capsys.readouterr().err == message
+
+
+@pytest.mark.parametrize("tool", [main, tile_opt.main])
+def test_the_arrays_of_a_tree_are_not_replaced_by_what_goes_on_from_it(
+    tool: Callable[[list[str]], int], network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    resources = tmp_path / "ir" / "resources.npz"
+    resources.parent.mkdir()
+    np.savez(resources)
+    before = resources.read_bytes()
+    where = ["-o", str(tmp_path / "out"), "--resources", str(resources), "--print-ir-tree-dir", str(tmp_path / "ir")]
+    assert tool([str(network), *where]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    what = f"would replace the resources {resources}; name another file"
+    assert line == f"error: --print-ir-tree-dir {resources}: {what}"
+    assert resources.read_bytes() == before
