@@ -27,7 +27,7 @@ from .onnx_simplify_windows import WINDOW_PATTERNS
 class OnnxSimplifyPass(ModulePass):
     """Brings a network into the normal form that lowerings start from.
 
-    - What is known is a constant; nothing is left of shape arithmetic, identities and dropouts.
+    - What is known is a constant; shape arithmetic, identities, dropouts and pools of single elements are gone.
     - Conv and pools spell out their windows. Zero padding before them is part of them.
     - A Gemm is x * W + b with constant W [K, N] and b [N]; so is a product of two matrices with a constant one.
     - Batch normalizations, and Mul and Add by a constant for each channel, are part of the Conv or Gemm before them if

@@ -40,6 +40,10 @@ def _does_nothing(op: onnx.OnnxOp) -> bool:
     match op:
         case onnx.IdentityOp() | onnx.DropoutOp() | onnx.CastOp() | onnx.ExpandOp() | onnx.TileOp():
             return True
+        case onnx.GlobalMaxPoolOp() | onnx.GlobalAveragePoolOp():
+            return True
+        case onnx.PoolOp():
+            return set(op.kernel_shape.get_values()) == {1}
         case onnx.ReshapeOp() | onnx.FlattenOp() | onnx.SqueezeOp() | onnx.SplitOp() | onnx.SqueezeOp():
             return True
         case onnx.ConcatOp() | onnx.SumOp() | onnx.MeanOp() | onnx.MaxOp() | onnx.MinOp():

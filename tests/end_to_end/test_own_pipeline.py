@@ -62,6 +62,12 @@ def read_twice_in_another_order(g: Graph) -> str:
     return g.add("Add", g.add("Sub", y, x), x)
 
 
+def copied_by_a_pool(g: Graph) -> str:
+    """A pool of single elements is a copy of what is read besides: without it, both are computed alike."""
+    x = g.add("AveragePool", "x", kernel_shape=[1, 1], strides=[1, 1])
+    return g.add("HardSigmoid", g.add("Concat", x, "x", axis=1))
+
+
 @pytest.mark.parametrize(
     ("make", "shape", "samples"),
     [
@@ -74,6 +80,7 @@ def read_twice_in_another_order(g: Graph) -> str:
         (squared_slices, (1, 32, 20, 20), 1),
         (squared_slices, (1, 32, 20, 62), 1),
         (read_twice_in_another_order, (1, 4, 6, 6), 1),
+        (copied_by_a_pool, (1, 2, 7, 5), 1),
     ],
 )
 def test_the_guard_accepts_our_own_pipeline(make: Build, shape: tuple[int, ...], samples: int) -> None:

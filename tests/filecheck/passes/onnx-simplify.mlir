@@ -162,8 +162,18 @@ func.func @nothing_left(%x: tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32> {
   %10 = onnx.Add(%9, %zero) : (tensor<1x2x3x4xf32>, tensor<f32>) -> tensor<1x2x3x4xf32>
   %11 = onnx.Div(%10, %one) : (tensor<1x2x3x4xf32>, tensor<1xf32>) -> tensor<1x2x3x4xf32>
   %12 = onnx.Sum(%11) : (tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32>
-  %unused = onnx.Relu(%12) : (tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32>
-  func.return %12 : tensor<1x2x3x4xf32>
+  %13 = onnx.MaxPool(%12) {kernel_shape = array<i64: 1, 1>} : (tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32>
+  %unused = onnx.Relu(%13) : (tensor<1x2x3x4xf32>) -> tensor<1x2x3x4xf32>
+  func.return %13 : tensor<1x2x3x4xf32>
+}
+
+// CHECK-LABEL: @single_elements
+// CHECK-NEXT:  onnx.GlobalMaxPool(%x)
+// CHECK-NEXT:  func.return
+func.func @single_elements(%x: tensor<1x2x3x4xf32>) -> tensor<1x2x1x1xf32> {
+  %0 = onnx.GlobalMaxPool(%x) : (tensor<1x2x3x4xf32>) -> tensor<1x2x1x1xf32>
+  %1 = onnx.GlobalAveragePool(%0) : (tensor<1x2x1x1xf32>) -> tensor<1x2x1x1xf32>
+  func.return %1 : tensor<1x2x1x1xf32>
 }
 
 // CHECK-LABEL: @bounds
