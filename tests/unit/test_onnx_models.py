@@ -77,7 +77,7 @@ def test_build_is_deterministic() -> None:
 
 
 def test_resnet18_counts() -> None:
-    module = check_model(build("resnet18", image_size=32, num_classes=10))
+    module = check_model(build("resnet18", image_size=64, num_classes=10))
     assert op_counts(module) == {
         "Conv": 20,
         "Relu": 17,
