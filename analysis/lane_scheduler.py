@@ -22,15 +22,12 @@ from .lane_events import cores, fetches, heaps, layout, loop, messages
 from .lane_events.layout import CHIP, INPUTS, NONE, UNBOUNDED, Code, Facts, State
 from .lane_events.loop import run
 from .lane_graph import LaneGraph
-from .row_uses import RowUses, row_uses
+from .row_uses import WORTH_COMPILING, RowUses, row_uses
 from .timeline import TimedBatch, Timeline
 
 Ints = NDArray[np.int64]
 
 EVENT_LOOP = Kernel("lanes", (heap, bisection, heaps, messages, fetches, cores, loop), layout)
-
-WORTH_COMPILING = 1000
-"""Lanes from which on loading llvmlite and the machine code takes less time than it saves: there are many rounds."""
 
 GAP = 2
 """Constants are fetched as early as this leaves half of the port's time to lanes, which may need it at other times than

@@ -8,13 +8,11 @@ from numpy.typing import NDArray
 from ..support.machine_code import Kernel, can_compile
 from . import occupancy_kernel
 from .occupancy_kernel import Facts
+from .row_uses import WORTH_COMPILING
 
 Ints = NDArray[np.int64]
 
 PERIODS = Kernel("periods", (occupancy_kernel,), occupancy_kernel)
-
-WORTH_COMPILING = 1000
-"""Lanes from which on the schedule of them is made by machine code, too."""
 
 
 def busy_cycles(group: Ints, groups: int, start: Ints, finish: Ints, width: int, periods: int) -> Ints:

@@ -17,7 +17,8 @@ Ints = NDArray[np.int64]
 USES = Kernel("uses", (heap, use_kernel), use_kernel)
 
 WORTH_COMPILING = 1000
-"""Lanes from which on the schedule of them is made by machine code, too."""
+"""Lanes from which on loading llvmlite and the machine code takes less time than it saves: there are many rounds of
+schedules."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from . import chain_kernel
 from .chain_kernel import CORE, FOUND, NONE, QUEUE, QUEUES, RUN, TAIL, TRAVEL, WAITS, Code, Facts, State, run
 from .lane_columns import TimedGraph, firsts, numbers
 from .message_costs import message_cycles
+from .row_uses import WORTH_COMPILING
 from .timeline import TimedBatch, Timeline
 
 __all__ = ["CORE", "QUEUE", "RUN", "TAIL", "TRAVEL", "Chain", "ChainFinder"]
@@ -27,9 +28,6 @@ __all__ = ["CORE", "QUEUE", "RUN", "TAIL", "TRAVEL", "Chain", "ChainFinder"]
 Ints = NDArray[np.int64]
 
 WALK = Kernel("chain", (chain_kernel,), chain_kernel)
-
-WORTH_COMPILING = 1000
-"""Lanes from which on the schedule of them is made by machine code, too."""
 
 MINOR = 30
 """Hundredths of a delay that a lane bears which may well be as long on any other core."""
