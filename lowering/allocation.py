@@ -89,7 +89,7 @@ def _fit(demands: Sequence[LayerDemand], mappings: Sequence[LayerMapping], machi
     for demand, mapping in zip(demands, mappings, strict=True):
         product = mapping.product(demand.products)
         arrays = -(-product.slice_count // mapping.row_parts) * product.group_arrays
-        parts = mapping.row_parts * product.column_parts
+        parts = mapping.row_parts * product.parts
         layers.append(Layer(demand.name, demand.rows, (Option(parts, arrays, 0, 0, 0),)))
     choices = [Choice(1, 0)] * len(layers)
     within = all(layer.options[0].part_arrays <= machine.arrays_per_core for layer in layers)
@@ -124,7 +124,7 @@ class _RowCosts:
     def __init__(self, product: Product, machine: Machine, precision: Precision) -> None:
         pair = usual_pair(machine)
         row = product.kernel.output[1] * -(-product.outputs // product.column_parts)
-        inputs = product.feature.columns * sum(segment.width for segment in product.feature.segments)
+        inputs = product.feature.columns * sum(segment.pitch for segment in product.feature.segments)
         self._kernel_rows = product.kernel.size[0]
         self._add = int(machine.vector_cycles(Op.VVADD, row, precision))
         self._relu = int(machine.vector_cycles(Op.VRELU, row, precision))
@@ -149,5 +149,5 @@ class _RowCosts:
             latency += -(-level // adders) * (self._receive + self._add) + self._send
             work += level * (self._receive + self._send)
             level = adders
-        columns = product.column_parts
+        columns = product.parts
         return Option(parts * columns, height * product.group_arrays, busy, work * columns, latency)

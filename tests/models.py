@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import onnx
+from grouped_models import regnet_x_1_6gf, regnet_x_400mf, resnext50_32x4d
 from mobile_models import efficientnet_b0, mobilenet_v3_small, shufflenet_v2, yolov8n_cls
 from network_builder import Extents, Network, Value
 
@@ -243,9 +244,12 @@ ARCHITECTURES: dict[str, Callable[[Network], Value]] = {
     "inception_v3": _inception_v3,
     "mobilenet_v2": _mobilenet_v2,
     "mobilenet_v3_small": mobilenet_v3_small,
+    "regnet_x_1_6gf": regnet_x_1_6gf,
+    "regnet_x_400mf": regnet_x_400mf,
     "resnet18": lambda network: _resnet(network, (2, 2, 2, 2), bottleneck=False),
     "resnet34": lambda network: _resnet(network, (3, 4, 6, 3), bottleneck=False),
     "resnet50": lambda network: _resnet(network, (3, 4, 6, 3), bottleneck=True),
+    "resnext50_32x4d": resnext50_32x4d,
     "shufflenet_v1": _shufflenet_v1,
     "shufflenet_v2": shufflenet_v2,
     "squeezenet1_0": _squeezenet1_0,

@@ -95,6 +95,18 @@ def concat_grouped(g: Graph) -> str:
     return g.conv(x, 16, 8, 3, group=4)
 
 
+def grouped_in_blocks(g: Graph) -> str:
+    """Groups whose channels lie in one tensor, in another, or in both."""
+    x = g.add("Concat", "x", g.conv("x", 144, 160, 1), g.conv("x", 144, 80, 1), axis=1)
+    return g.conv(x, 384, 256, 3, group=8, strides=[2, 1], dilations=[1, 2], pads=[1, 0, 0, 3])
+
+
+def shuffled_grouped(g: Graph) -> str:
+    """As in a ShuffleNet: blocks of groups, then groups whose channels lie apart, then blocks again."""
+    x = shuffle(g, g.conv("x", 260, 260, 1, group=2), 260, 4)
+    return g.conv(g.conv(x, 260, 260, 1, group=2), 260, 520, 1, group=2)
+
+
 def concat_lrn(g: Graph) -> str:
     x = g.add("Concat", g.conv("x", 4, 6), g.conv("x", 4, 10, 1), axis=1)
     return g.add("LRN", x, size=5, alpha=0.5)
@@ -376,6 +388,9 @@ MODELS: dict[str, tuple[Build, tuple[int, ...]]] = {
     "many columns": (conv(300, 1), (1, 4, 3, 3)),
     "grouped": (conv(12, 3, group=2), IMAGE),
     "grouped with stride": (conv(6, 3, group=2, strides=[2, 2]), WIDE),
+    "grouped in blocks": (grouped_in_blocks, (1, 144, 5, 6)),
+    "grouped, shuffled, grouped": (shuffled_grouped, (1, 260, 4, 4)),
+    "grouped, uneven blocks": (conv(408, 3, group=17), (1, 408, 4, 3)),
     "depthwise": (conv(4, 3, group=4), IMAGE),
     "depthwise, stride and dilation": (conv(4, 3, group=4, strides=[2, 2], dilations=[2, 2]), WIDE),
     "depthwise with multiplier": (conv(8, 3, group=4), IMAGE),

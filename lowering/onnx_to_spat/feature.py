@@ -17,15 +17,29 @@ Channels = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Segment:
-    """A distributed tensor of ``images * height`` rows; its channel j is the logical channel ``channels[j]``."""
+    """A distributed tensor of ``images * height`` rows; its channel j is the logical channel ``channels[j]``.
+
+    In a narrowed feature, the segment is ``channels`` of the tensor's, those from ``first`` on.
+    """
 
     value: SSAValue
     channels: Channels
+    first: int = 0
 
     @property
     def width(self) -> int:
         """Channels of the segment."""
         return len(self.channels)
+
+    @property
+    def pitch(self) -> int:
+        """Elements from a column to the next: all channels of the tensor."""
+        return shape_of(self.value)[2]
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the tensor has other channels as well."""
+        return self.width < self.pitch
 
 
 @dataclass(frozen=True)
@@ -86,6 +100,23 @@ class Feature:
             product *= self.shape[stop]
             stop += 1
         return range(start, stop) if product == self.channels else None
+
+    def narrowed(self, channels: range) -> Feature | None:
+        """Some of the logical channels, as numbered from 0 on, where they are; None if there are others between them.
+
+        Only products can read it.
+        """
+        segments: list[Segment] = []
+        for segment in self.segments:
+            (places,) = np.nonzero((segment.channels >= channels.start) & (segment.channels < channels.stop))
+            if not len(places):
+                continue
+            first, last = int(places[0]), int(places[-1])
+            if last - first + 1 > len(places):
+                return None
+            names = segment.channels[first : last + 1] - channels.start
+            segments.append(Segment(segment.value, names.astype(np.int32), segment.first + first))
+        return Feature.of(segments, self.images, self.height, self.columns)
 
     def permuted_channels(self, new_index: Channels, shape: Sequence[int]) -> Feature:
         """The feature in which the logical channel c is called ``new_index[c]``."""

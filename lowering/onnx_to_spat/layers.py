@@ -39,17 +39,9 @@ def _conv(context: LoweringContext, op: onnx.ConvOp) -> Feature:
     if kernel.size[0] > kernel.stride[0]:
         feature = _passed_on(context, op, feature)
     group = op.group.value.data
-    if group == 1:
-        return convolve(context, op, feature, weights, bias, kernel)
-    if group == feature.channels == weights.shape[0]:
+    if group > 1 and group == feature.channels == weights.shape[0]:
         return convolve_depthwise(context, op, feature, weights, bias, kernel)
-    # Windows of all channels are runs of elements; those of one group would have to be gathered.
-    dense = np.zeros((weights.shape[0], feature.channels, *weights.shape[2:]), np.float32)
-    outputs, inputs = weights.shape[0] // group, feature.channels // group
-    for g in range(group):
-        block = slice(g * outputs, (g + 1) * outputs)
-        dense[block, g * inputs : (g + 1) * inputs] = weights[block]
-    return convolve(context, op, feature, dense, bias, kernel)
+    return convolve(context, op, feature, weights, bias, kernel, group)
 
 
 def _passed_on(context: LoweringContext, op: Operation, feature: Feature) -> Feature:

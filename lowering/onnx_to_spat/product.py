@@ -87,7 +87,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Piece:
-    """A run of input elements that lie side by side: one kernel row (with gaps, one kernel position) of a segment."""
+    """A run of input elements that lie side by side: of a segment, one row of the kernel or one position of it."""
 
     segment: int
     row: int
@@ -108,6 +108,13 @@ class Product:
     column_parts: int
     machine: Machine
     precision: Precision
+    blocks: int = 1
+    """Of the layer, each with channels of the input and outputs of its own (`group_blocks.py`): this is one of them."""
+
+    @property
+    def parts(self) -> int:
+        """Column parts of all blocks."""
+        return self.blocks * self.column_parts
 
     @cached_property
     def columns(self) -> int:
@@ -147,14 +154,19 @@ class Product:
     def _spans(self) -> list[tuple[int, int]]:
         """First column, and number of columns, of the pieces of each kernel row."""
         moved = (self.windows - 1) * self.kernel.stride[1]
-        if self._has_gaps:
+        if self._in_positions:
             return [(column, moved + 1) for column in range(self.kernel.size[1])]
         return [(0, moved + (self.kernel.size[1] - 1) * self.kernel.dilation[1] + 1)]
 
-    @property
-    def _has_gaps(self) -> bool:
-        """Whether there are columns between those that all windows together read at two positions of the kernel."""
-        return (self.windows - 1) * self.kernel.stride[1] + 1 < self.kernel.dilation[1]
+    @cached_property
+    def _in_positions(self) -> bool:
+        """Whether what is read at two positions of the kernel does not lie side by side.
+
+        Between the columns that all windows together read there are others, or other channels between those of two
+        columns.
+        """
+        has_gaps = (self.windows - 1) * self.kernel.stride[1] + 1 < self.kernel.dilation[1]
+        return has_gaps or any(segment.is_narrowed for segment in self.feature.segments)
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
@@ -222,7 +234,7 @@ class Product:
         """The matrix of one window."""
         by_position = weights.transpose(2, 3, 1, 0)
         segments = self.feature.segments
-        if not self._has_gaps and self.kernel.size[1] > 1 and len(segments) > 1:
+        if not self._in_positions and self.kernel.size[1] > 1 and len(segments) > 1:
             return self._matrix(by_position)
         # Position after position, each with all channels.
         channels = _as_slice(np.concatenate([segment.channels for segment in segments]))
@@ -235,7 +247,7 @@ class Product:
     def _matrix(self, by_position: Weights) -> Weights:
         by_position = _in_runs(by_position)
         segments = self.feature.segments
-        taken = 1 if self._has_gaps else self.kernel.size[1]
+        taken = 1 if self._in_positions else self.kernel.size[1]
         outputs = by_position.shape[-1]
         found = np.zeros((self.matrix_shape[0], self.windows, outputs), np.float32)
         row = 0
@@ -262,17 +274,20 @@ def _as_slice(channels: Channels) -> Channels | slice:
     return slice(first, first + len(channels)) if (np.diff(channels) == 1).all() else channels
 
 
-def products(feature: Feature, kernel: Kernel, outputs: int, machine: Machine, precision: Precision) -> list[Product]:
-    """The ways to compute a layer: one window at a time, then more of them while one core has the arrays for it."""
+def products(
+    feature: Feature, kernel: Kernel, outputs: int, machine: Machine, precision: Precision, blocks: int = 1
+) -> list[Product]:
+    """The ways to compute a layer: one window at a time, then more of them while one core has the arrays for it. One of
+    several ``blocks`` of a layer computes one window at a time."""
     columns = machine.array_cols_at(precision.weight_bits)
     tiles = -(-outputs // columns)
     column_parts = -(-tiles // machine.arrays_per_core)
     width = COLUMN_PART if kernel.output[0] > 1 else VECTOR_PART
     column_parts = max(column_parts, _column_parts(outputs, columns, width))
-    found = [Product(feature, kernel, outputs, 1, column_parts, machine, precision)]
-    if column_parts == 1:
+    found = [Product(feature, kernel, outputs, 1, column_parts, machine, precision, blocks)]
+    if column_parts == 1 and blocks == 1:
         for windows in range(2, min(kernel.output[1], max(MOST_WINDOWS, columns // outputs)) + 1):
-            one = Product(feature, kernel, outputs, windows, 1, machine, precision)
+            one = Product(feature, kernel, outputs, windows, 1, machine, precision, blocks)
             if one.group_arrays <= machine.arrays_per_core:
                 found.append(one)
     return found

@@ -10,6 +10,7 @@ apart, if it is large or the columns of one slice do not fit a core (`products`)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,9 @@ from ...dialects.location import node_name
 from ...dialects.spat import GatherOp, VAddOp, VMMOp, VMulOp, shape_of, tile_type
 from .batch_builder import BatchBuilder
 from .context import LayerDemand, LayerMapping, LoweringContext
-from .feature import Channels, Feature, Segment
-from .product import Kernel, Piece, Product, products
+from .feature import Channels, Feature, Segment, segment_of
+from .group_blocks import blocks_of, products_of
+from .product import Kernel, Piece, Product
 
 Weights = NDArray[np.float32]
 
@@ -32,28 +34,42 @@ SUM_FAN_IN = 4
 
 
 def convolve(
-    context: LoweringContext, op: Operation, feature: Feature, weights: Weights, bias: Weights | None, kernel: Kernel
+    context: LoweringContext,
+    op: Operation,
+    feature: Feature,
+    weights: Weights,
+    bias: Weights | None,
+    kernel: Kernel,
+    groups: int = 1,
 ) -> Feature:
-    """Emits the batches of a convolution with dense ``weights`` ``[N, channels, rows, columns]``."""
-    options = products(feature, kernel, weights.shape[0], context.machine, context.precision)
-    name = node_name(op) or op.name
+    """Emits the batches of a convolution with ``weights`` ``[N, channels of a group, rows, columns]``."""
+    blocks = blocks_of(feature, kernel, weights.shape[0], groups, context.machine, context.precision)
+    options = products_of(blocks, kernel, context.machine, context.precision)
     rows = feature.images * kernel.output[0]
     mapping = context.next_mapping()
     product = options[0] if mapping is None else mapping.product(options)
-    columns = product.matrix_shape[1]
-    width = product.group_arrays * product.array_columns
-    spans = [range(first, min(first + width, columns)) for first in range(0, columns, width)]
+    products = [replace(product, feature=block.feature, outputs=len(block.outputs)) for block in blocks]
+    spans = [_column_spans(one) for one in products]
     values: Sequence[SSAValue]
     if mapping is None:
-        results = [tile_type(rows, kernel.output[1], len(span)) for span in spans]
-        values = context.announce(LayerDemand(name, rows, tuple(options)), feature, results)
+        results = [tile_type(rows, kernel.output[1], len(span)) for mine in spans for span in mine]
+        values = context.announce(LayerDemand(node_name(op) or op.name, rows, tuple(options)), feature, results)
     else:
-        values = [_emit_columns(context, op, product, mapping, weights, bias, span) for span in spans]
-    segments = [
-        Segment(value, np.arange(span.start, span.start + shape_of(value)[2], dtype=np.int32))
-        for value, span in zip(values, spans, strict=True)
-    ]
+        values = [
+            _emit_columns(context, op, one, mapping, block.weights(weights), block.bias(bias), span)
+            for block, one, mine in zip(blocks, products, spans, strict=True)
+            for span in mine
+        ]
+    first = [block.outputs.start + span.start for block, mine in zip(blocks, spans, strict=True) for span in mine]
+    segments = [segment_of(value, channel) for value, channel in zip(values, first, strict=True)]
     return Feature.of(segments, feature.images, *kernel.output)
+
+
+def _column_spans(product: Product) -> list[range]:
+    """The columns of the weight matrix that each column part has."""
+    columns = product.windows * product.outputs
+    width = product.group_arrays * product.array_columns
+    return [range(first, min(first + width, columns)) for first in range(0, columns, width)]
 
 
 def convolve_depthwise(
@@ -119,12 +135,12 @@ def _emit_columns(
     bias: Weights | None,
     columns: range,
 ) -> SSAValue:
-    """Emits the batches of one column part."""
+    """Emits the batches of one column part, with dense ``weights`` ``[outputs, channels, rows, columns]``."""
     matrix = product.matrix(weights, columns.start, columns.stop)
     slices = _overlapping_first(product)
     partials = [
         _emit_part(context, op, product, slices[span.start : span.stop], matrix, mapping)
-        for span in split_evenly(len(slices), mapping.row_parts)
+        for span in split_evenly(len(slices), min(mapping.row_parts, len(slices)))
     ]
     value = _emit_sum(context, op, partials, mapping.replicas)
     bias = None if bias is None else bias[columns.start : columns.stop]
@@ -155,12 +171,12 @@ def _emit_part(
     weights = builder.weight(held)
 
     def read(piece: Piece, start: int, length: int) -> SSAValue:
-        width = feature.segments[piece.segment].width
+        segment = feature.segments[piece.segment]
         return builder.view(
             rows[piece.segment],
             piece.row - first_row[piece.segment],
-            piece.column * kernel.dilation[1] * width + start,
-            product.step * width,
+            piece.column * kernel.dilation[1] * segment.pitch + segment.first + start,
+            product.step * segment.pitch,
             product.columns,
             length,
         )
@@ -194,9 +210,9 @@ def _overlapping_first(product: Product) -> list[Slice]:
 
     def place(part: Slice) -> tuple[int, ...]:
         piece = product.pieces[part.runs[0].piece]
-        width = product.feature.segments[piece.segment].width
-        position = piece.column * product.kernel.dilation[1] * width + part.runs[0].start
-        return piece.row, piece.segment, position % (product.step * width), position
+        segment = product.feature.segments[piece.segment]
+        position = piece.column * product.kernel.dilation[1] * segment.pitch + segment.first + part.runs[0].start
+        return piece.row, piece.segment, position % (product.step * segment.pitch), position
 
     return list(product.slices) if product.copy_cycles else sorted(product.slices, key=place)
 
