@@ -35,7 +35,7 @@ class GroupBlock:
     groups: int
 
     def weights(self, weights: Weights) -> Weights:
-        """Of the block, dense ``[outputs, channels, rows, columns]``; of the layer, ``[N, channels of a group, ...]``."""
+        """``[outputs, channels, rows, columns]`` of the block, dense, from the layer's ``[N, channels of a group, ..]``."""
         mine = weights[self.outputs.start : self.outputs.stop]
         if self.groups == 1:
             return mine
