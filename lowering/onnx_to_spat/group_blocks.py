@@ -35,7 +35,7 @@ class GroupBlock:
     groups: int
 
     def weights(self, weights: Weights) -> Weights:
-        """``[outputs, channels, rows, columns]`` of the block, dense, from the layer's ``[N, channels of a group, ..]``."""
+        """Of the block, dense ``[outputs, channels, rows, columns]``, from ``[N, channels of a group, rows, columns]``."""
         mine = weights[self.outputs.start : self.outputs.stop]
         if self.groups == 1:
             return mine
