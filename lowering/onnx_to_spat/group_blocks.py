@@ -35,7 +35,7 @@ class GroupBlock:
     groups: int
 
     def weights(self, weights: Weights) -> Weights:
-        """Of the block, dense ``[outputs, channels, rows, columns]``, from ``[N, channels of a group, rows, columns]``."""
+        """Of the block, dense ``[outputs, channels, rows, columns]``; of the layer, those of each group."""
         mine = weights[self.outputs.start : self.outputs.stop]
         if self.groups == 1:
             return mine
