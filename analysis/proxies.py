@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias, TypeGuard, cast
@@ -72,6 +72,9 @@ class Proxies:
     # What it is
     machine: str | None = dataclasses.field(default=None, metadata=_about(Better.SAME, "machine and precision"))
     interface: str | None = dataclasses.field(default=None, metadata=_about(Better.SAME, "inputs and outputs"))
+    samples: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SAME, "samples that are computed at once")
+    )
     opaque_ops: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SAME, "ops of dialects that the guard does not know")
     )
@@ -149,6 +152,15 @@ class Proxies:
     )
     instruction_kinds: Counts | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "instructions by kind")
+    )
+    read_elements: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "elements of the rows that lanes read")
+    )
+    constant_elements: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "elements of constants that are read, but weights of layers")
+    )
+    pass_depths: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "steps up to each element that is computed, of all elements")
     )
     recomputed: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "ops that compute what is there already")
@@ -323,6 +335,11 @@ class Change:
     def __str__(self) -> str:
         note = f" ({self.reason})" if self.reason else ""
         return f"{self.field} {shown_pair(self.before, self.after, FIELDS[self.field].better)}{note}"
+
+
+def tensor_text(kind: str, name: str, dtype: str, shape: Sequence[int]) -> str:
+    """An input or output of the network in `interface`; ``dtype`` as numpy calls it."""
+    return f"{kind} {name} {dtype} {list(shape)}"
 
 
 def counts(table: Mapping[str, int] | Iterable[tuple[str, int]]) -> Counts:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects import pim
 from ..dialects.location import place_of
-from ..lowering.samples import samples_of
+from ..lowering.samples import SAMPLES, samples_of
 from ..lowering.target import Target as CompileTarget
 from ..lowering.target import target_of
 from ..support.diagnostics import TileError
@@ -19,7 +19,7 @@ from .expansion import expand_program
 from .global_layout import GlobalLayout
 from .isa import Op
 from .manifest import Origin
-from .memory_image import F32, WeightTable
+from .memory_image import F32, TensorLayout, WeightTable
 from .package import Package, PackageWriter
 from .register_allocation import allocate_registers
 from .report import build_reports
@@ -43,6 +43,7 @@ def build_package(
     groups, weights = _array_groups(program, target)
     memory, inputs = layout.memory(), tuple(layout.input_layouts(program))
     outputs = tuple(layout.output_layouts(program))
+    samples = _samples(module, (*inputs, *outputs))
     if writer is not None:
         writer.begin_memory(weights, memory, (*inputs, *outputs))
     code = _generate(program, target, layout, groups)
@@ -58,8 +59,18 @@ def build_package(
         model,
         options,
         build_reports(module, code, emission),
-        samples_of(module),
+        samples,
     )
+
+
+def _samples(module: ModuleOp, tensors: Sequence[TensorLayout]) -> int:
+    """How many samples each of the tensors holds."""
+    samples = samples_of(module)
+    for one in tensors:
+        if samples > 1 and one.shape[:1] != (samples,):
+            what = f"attribute {SAMPLES} is {samples}, but '{one.name}' is of shape {list(one.shape)}"
+            raise TileError("module", what, "remove the attribute, or give each input and output so many samples")
+    return samples
 
 
 def _program(module: ModuleOp) -> pim.ProgramOp:

@@ -27,7 +27,7 @@ from .isa import Op
 from .package_proxies import core_name, place_digest
 
 _SAME = (
-    *("machine", "interface", "opaque_ops", "product_elements", "mvm_count", "vector_count", "host_ops"),
+    *("machine", "interface", "samples", "opaque_ops", "product_elements", "mvm_count", "vector_count", "host_ops"),
     *("sends", "send_bytes", "receives", "receive_bytes", "byte_hops", "weight_elements"),
     *("host_to_device_copies", "device_to_host_copies", "device_to_host_bytes"),
 )
@@ -36,7 +36,7 @@ _GONE = {
     "a stream of instructions is no IR": ("ir_ops", "ir_values", "opaque_digest"),
     "lanes have become instructions, rows addresses": (
         *("compute_instances", "scheduled_lanes", "lanes_of_node", "lane_histogram", "span_cycles", "step_count"),
-        *("order", "product_slots", "unready_reads"),
+        *("order", "product_slots", "unready_reads", "read_elements"),
     ),
     "a yardstick is for what is decided, and nothing is any more": (*("cores", "random_byte_hops", "live_bytes_max"),),
 }

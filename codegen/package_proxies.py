@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..analysis.machine import Machine, Precision
-from ..analysis.proxies import UNNAMED, Level, Proxies, counts
+from ..analysis.proxies import UNNAMED, Level, Proxies, counts, tensor_text
 from .columns import Program
 from .isa import BY_CODE, OP_LIMIT, SCALAR_OPS, VECTOR_OPS, Op
 from .package import Package
@@ -59,6 +59,7 @@ def package_proxies(
         level=Level.PACKAGE,
         machine=_machine_name(package, precision),
         interface=_interface(package),
+        samples=package.samples,
         opaque_ops=0,
         width=int((per_core > 0).sum()),
         mvm_count=int(kinds[Op.MVMUL]),
@@ -166,7 +167,9 @@ def _checked(package: Package) -> StreamCheck:
 def _interface(package: Package) -> str:
     names = ("input", package.inputs), ("output", package.outputs)
     return "; ".join(
-        sorted(f"{kind} {layout.name} {list(layout.shape)}" for kind, layouts in names for layout in layouts)
+        sorted(
+            tensor_text(kind, layout.name, layout.dtype, layout.shape) for kind, layouts in names for layout in layouts
+        )
     )
 
 

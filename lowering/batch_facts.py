@@ -83,6 +83,11 @@ class LaneReads:
         self._flat: dict[tuple[int, ...], tuple[Ints, Ints, Ints]] = {}
         self._digests: dict[tuple[int, ...], bytes] = {}
 
+    @cached_property
+    def counts(self) -> list[int]:
+        """How many rows of each input all lanes read."""
+        return [int(np.count_nonzero(rows != OUTSIDE)) for rows in self.rows]
+
     def flat(self, inputs: tuple[int, ...]) -> tuple[Ints, Ints, Ints]:
         """Of some of the inputs, lane by lane: each row, its place among ``inputs``; and how many each lane reads."""
         found = self._flat.get(inputs)

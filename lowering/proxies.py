@@ -6,20 +6,22 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
-from ..analysis.proxies import Level, Proxies, Survey
+from ..analysis.proxies import Level, Proxies, Survey, tensor_text
 from ..dialects import pim, spat
 from ..dialects.block_looks import BlockLook, BlockLooks
 from ..dialects.onnx_base import OnnxOp
-from ..dialects.tile import ArrayAttr
+from ..dialects.tile import ArrayAttr, dtype_of
 from .batch_facts import AnyBatch
 from .op_kinds import OpTable, ops_of
 from .proxies_batches import Memory, batch_proxies
 from .proxies_onnx import interface_of_onnx, is_computation, onnx_proxies
 from .proxies_opaque import opaque_digest, opaque_names
+from .samples import samples_of
 from .target import Target, default_target, target_of
 
 
@@ -70,6 +72,7 @@ class Surveyor:
             level=level,
             machine=_machine(named),
             interface=_interface(groups),
+            samples=samples_of(module),
             opaque_ops=len(groups.opaque),
             opaque_digest=opaque_digest(groups.opaque, module),
             ir_ops=groups.op_count,
@@ -197,12 +200,17 @@ _OUTPUTS = (spat.OutputOp, pim.OutputOp)
 
 
 def _interface(groups: _Groups) -> str:
-    """Names and shapes of the network's inputs and outputs that still stand for something."""
+    """Names, element types and shapes of the network's inputs and outputs that still stand for something."""
     found = [
-        *(f"input {op.input_name.data} {op.shape.array.tolist()}" for op in ops_of(groups.others, *_INPUTS)),
-        *(f"output {op.output_name.data} {op.shape.array.tolist()}" for op in ops_of(groups.others, *_OUTPUTS)),
+        *(_tensor("input", op.input_name.data, op) for op in ops_of(groups.others, *_INPUTS)),
+        *(_tensor("output", op.output_name.data, op) for op in ops_of(groups.others, *_OUTPUTS)),
     ]
     if not found:
         for op in ops_of(groups.structure, FuncOp):
             found += interface_of_onnx(op)
     return "; ".join(sorted(found))
+
+
+def _tensor(kind: str, name: str, op: spat.InputOp | spat.OutputOp | pim.InputOp | pim.OutputOp) -> str:
+    dtype = np.dtype(np.float32) if op.element is None else dtype_of(op.element)
+    return tensor_text(kind, name, str(op.element) if dtype is None else dtype.name, op.logical_shape)

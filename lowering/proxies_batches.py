@@ -142,6 +142,13 @@ class _Fields:
     def _add_work(self, found: dict[str, object]) -> None:
         has_sums = self.level in (Level.GRAPH, Level.SCHEDULED)
         self._add_known(found, ("work", has_sums, self.target), lambda: self._work(has_sums))
+        found["read_elements"] = sum(
+            [
+                tensor.row_elements * batch.lane_reads.counts[place]
+                for batch in self.batches
+                for place, (tensor, _, _) in zip(batch.read_inputs, batch.reads, strict=True)
+            ]
+        )
         self._repeated_batches()
         found["recomputed"] = None if self.level is Level.BUFFERS else sum(self._part("recomputed").values())
 
@@ -271,11 +278,11 @@ class _Fields:
         end = max(batch.scheduled.end_step for batch in self.batches)
         found["step_count"] = end - min(batch.scheduled.first_step for batch in self.batches)
         found["width"] = int(np.count_nonzero(np.bincount(cores)))
-        parts: list[bytes] = []
-        for batch in self.batches:
-            title = f"{'+'.join(batch.names)} {batch.replicas} "
-            parts += title.encode(), batch.lane_cores[: batch.replicas].tobytes()
-        found["assignment"] = hashlib.blake2b(b"".join(parts), digest_size=8).hexdigest()
+        parts = [
+            f"{'+'.join(batch.names)} {batch.replicas} ".encode() + batch.lane_cores[: batch.replicas].tobytes()
+            for batch in self.batches
+        ]
+        found["assignment"] = hashlib.blake2b(b"".join(sorted(parts)), digest_size=8).hexdigest()
         lanes = [batch.lanes for batch in self.batches]
         instructions = np.repeat([batch.cost.instructions for batch in self.batches], lanes)
         found["instructions_max"] = int(np.bincount(cores, instructions).max())

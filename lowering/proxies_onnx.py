@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from xdsl.dialects.builtin import AnyFloat
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
-from ..analysis.proxies import UNNAMED, counts
+from ..analysis.proxies import UNNAMED, counts, tensor_text
 from ..dialects import onnx
 from ..dialects.location import node_name
 from ..dialects.onnx_base import OnnxOp, shape_of
+from ..dialects.tile import dtype_of
 from .constants_alike import Constants
 
 RENAMES = (
@@ -50,12 +52,13 @@ MINIMUM_PASSES = 3
 def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str, object], dict[str, dict[str, int]]]:
     """The fields that an ONNX network has, and by field what each node adds to it."""
     depth: dict[SSAValue, int] = {}
+    """Of what depends on the inputs, the steps up to it."""
     known: dict[object, int] = {}
     numbers: dict[SSAValue, object] = {}
     parts: dict[str, dict[str, int]] = {
         name: {} for name in ("macs", "element_passes", "layer_elements", "lanes_of_node", "recomputed")
     }
-    instances = steps = 0
+    instances = steps = constant_elements = pass_depths = 0
     for op in ops:
         if isinstance(op, onnx.ConstantOp):
             numbers[op.output] = id(constants.first(op.value.data))
@@ -75,12 +78,19 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
             _add(parts["element_passes"], label, _element_passes(op))
             if is_layer(op):
                 _add(parts["layer_elements"], label, math.prod(shape_of(op.results[0])))
-        before = max((depth.get(operand, 0) for operand in op.operands), default=0)
-        depth.update(dict.fromkeys(op.results, before + _steps(op)))
-        steps = max(steps, before + _steps(op))
+        if not _is_constant(op, depth):
+            constant_elements += _constant_elements(op, depth)
+            before = max((depth.get(operand, 0) for operand in op.operands), default=0)
+            taken = _steps(op)
+            depth.update(dict.fromkeys(op.results, before + taken))
+            steps = max(steps, before + taken)
+            # As of so many ops of one step each.
+            pass_depths += math.prod(shape_of(op.results[0])) * (taken * before + taken * (taken + 1) // 2)
     return {
         "compute_instances": instances,
         "step_count": steps,
+        "constant_elements": constant_elements,
+        "pass_depths": pass_depths,
         "macs": sum(parts["macs"].values()),
         "element_passes": sum(parts["element_passes"].values()),
         "element_passes_of_node": counts(parts["element_passes"]),
@@ -88,6 +98,33 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
         "lanes_of_node": counts(parts["lanes_of_node"]),
         "recomputed": sum(parts["recomputed"].values()),
     }, parts
+
+
+def _is_constant(op: OnnxOp, dependent: Mapping[SSAValue, int]) -> bool:
+    """Whether nothing of what the op reads depends on the inputs, of which ``dependent`` has all that ops compute."""
+    return not any(_depends(operand, dependent) for operand in op.operands)
+
+
+def _depends(value: SSAValue, dependent: Mapping[SSAValue, int]) -> bool:
+    return value in dependent or isinstance(value, BlockArgument)
+
+
+def _constant_elements(op: OnnxOp, dependent: Mapping[SSAValue, int]) -> int:
+    """Elements of the constants that the op reads, but the weights of a layer: for each channel at least one."""
+    shape = shape_of(op.results[0])
+    channels = shape[1] if len(shape) > 1 else math.prod(shape)
+    read = [
+        operand
+        for index, operand in enumerate(op.operands)
+        if not _depends(operand, dependent) and not (index == 1 and is_layer(op)) and _is_of_floats(operand)
+    ]
+    divisors = channels if isinstance(op, onnx.MeanOp) else 0
+    return divisors + sum(max(channels, math.prod(shape_of(operand))) for operand in read)
+
+
+def _is_of_floats(value: SSAValue) -> bool:
+    """Others are shapes and positions, which nothing is computed with."""
+    return isinstance(_element(value), AnyFloat)
 
 
 def is_computation(op: OnnxOp) -> bool:
@@ -108,7 +145,7 @@ def is_layer(op: OnnxOp) -> bool:
 
 
 def interface_of_onnx(main: FuncOp) -> list[str]:
-    """Names and shapes of the inputs and outputs of a network."""
+    """Names, element types and shapes of the inputs and outputs of a network."""
     from .onnx_to_spat.convert import io_name
 
     last = main.body.blocks.first.last_op if main.body.blocks.first is not None else None
@@ -116,10 +153,21 @@ def interface_of_onnx(main: FuncOp) -> list[str]:
         return [f"function {main.sym_name.data} {main.function_type}"]
     tensors = [("input", "arg_attrs", list(main.args)), ("output", "res_attrs", list(last.operands))]
     return [
-        f"{kind} {io_name(main, attributes, index)} {list(_shape(value))}"
+        tensor_text(kind, io_name(main, attributes, index), _dtype(value), _shape(value))
         for kind, attributes, values in tensors
         for index, value in enumerate(values)
     ]
+
+
+def _dtype(value: SSAValue) -> str:
+    """The name of the element type; of what is no tensor of numbers, its type's."""
+    element = _element(value)
+    dtype = None if element is None else dtype_of(element)
+    return str(value.type) if dtype is None else dtype.name
+
+
+def _element(value: SSAValue) -> Attribute | None:
+    return getattr(value.type, "element_type", None)
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:

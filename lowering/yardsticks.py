@@ -63,7 +63,7 @@ def dealt_batches(program: BatchProgram, batches: Sequence[SpanBatch], machine: 
 
 def order_digest(program: BatchProgram) -> str:
     """Stands for the places of all lanes, and of constants that are loaded, in the order of the chip, counted from the
-    first lane."""
+    first lane; whatever the order of batches in the text."""
     fetches = [batch.fetches for batch in program.batches]
     planned = tuple([None if table is None else (table.shape, table.tobytes()) for table in fetches])
 
@@ -71,10 +71,9 @@ def order_digest(program: BatchProgram) -> str:
         first = min(batch.scheduled.first_step for batch in program.batches)
         parts: list[bytes] = []
         for batch, table in zip(program.batches, fetches, strict=True):
-            parts += f"{'+'.join(batch.names)} ".encode(), batch.scheduled.order_from(first)
-            if table is not None:
-                parts.append((table - np.array([0, 0, first])).tobytes())
-        return blake2b(b"".join(parts), digest_size=8).hexdigest()
+            loads = b"" if table is None else (table - np.array([0, 0, first])).tobytes()
+            parts.append(f"{'+'.join(batch.names)} ".encode() + batch.scheduled.order_from(first) + loads)
+        return blake2b(b"".join(sorted(parts)), digest_size=8).hexdigest()
 
     return program.by_lanes.once(("order", planned), digest)
 

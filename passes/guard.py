@@ -131,6 +131,8 @@ class Guard(PassInstrumentation):
 
     _override: tuple[Mode, int] | None = field(default=None, init=False)
     """A mode from the pipeline, and for how many passes it still holds; -1 for all."""
+    _contract: Contract = field(default=STRICTEST, init=False)
+    """Of the pass that runs, as it was before: what a pass does to its own class is no promise."""
     _before: Survey | str | None = field(default=None, init=False)
     _last: Survey | str | None = field(default=None, init=False)
     _saved: ModuleOp | None = field(default=None, init=False)
@@ -153,6 +155,7 @@ class Guard(PassInstrumentation):
         if _sets_mode(run.one):
             return
         if self._current() is not Mode.OFF:
+            self._contract = contract_of(run.one)
             self._before = self._look(run.module) if self._last is None else self._last
         if self._current() is Mode.ROLLBACK:
             self._saved = run.module.clone()
@@ -170,7 +173,7 @@ class Guard(PassInstrumentation):
             self.examined.append(Examined(run.name, mode, None, None, (), "", seconds))
             return
         self._last = self._look(run.module)
-        found = _examine(run.name, contract_of(run.one), mode, before, self._last, seconds)
+        found = _examine(run.name, self._contract, mode, before, self._last, seconds)
         self.examined.append(found)
         if not found.fault:
             return

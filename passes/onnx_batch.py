@@ -21,6 +21,8 @@ def _contract(samples: int) -> Contract:
         "element_passes",
         "element_passes_of_node",
         "layer_elements",
+        "pass_depths",
+        "samples",
     )
     return Contract(
         {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from ir_edits import BATCHES, MESSAGES, array_of, batches_of, body_ops, layers_of, ops_of, set_array, set_number
 from tilec.dialects import onnx, pim, spat
 from tilec.dialects.tile import ArrayAttr
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, f64, i32, i64
 
 
 def nothing(module: ModuleOp) -> None:
@@ -222,3 +225,44 @@ def copied_there_and_back(module: ModuleOp) -> None:
     """What an activation makes is copied, and the copy is copied."""
     copy_a_row(module)
     copy_a_row(module)
+
+
+def read_more_rows(module: ModuleOp) -> None:
+    """Batches read, and make nothing of, the row three above the one that they need."""
+    for op in ops_of(module, spat.ComputeBatchOp):
+        inputs, weights = list(op.inputs), list(op.weights)
+        rows, columns, channels = spat.shape_of(inputs[0])
+        if rows < 4:
+            continue
+        first = op.row_windows[0]
+        window = replace(first, rows=1, pad_top=first.pad_top + 3, pad_left=0, pad_right=0, edge="zero")
+        op.block.insert_arg(spat.tile_type(1, columns, channels), len(inputs))
+        op.properties["windows"] = BuiltinArrayAttr([*op.windows.data, spat.WindowAttr(window)])
+        op.operands = [*inputs, inputs[0], *weights]
+        op.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(inputs) + 1, len(weights)])
+
+
+def claim_samples(module: ModuleOp) -> None:
+    module.attributes["tile.samples"] = IntegerAttr(7, i64)
+
+
+def say_one_sample(module: ModuleOp) -> None:
+    """As it is anyway."""
+    module.attributes["tile.samples"] = IntegerAttr(1, i64)
+
+
+def give_doubles(module: ModuleOp) -> None:
+    """Outputs come as another type than that of the network."""
+    for op in ops_of(module, spat.OutputOp, pim.OutputOp):
+        op.properties["element"] = f64
+
+
+def text_in_another_order(module: ModuleOp) -> None:
+    """Ops stand right before the first that reads them; when their lanes run is said by steps."""
+    for block in {op.parent for op in batches_of(module)}:
+        assert block is not None
+        for op in reversed(list(block.ops)):
+            users = [use.operation for result in op.results for use in result.uses]
+            if users:
+                op.detach()
+                block.insert_op_before(op, min(users, key=block.get_operation_index))

@@ -22,7 +22,7 @@ def _network(middle: Sequence[NodeProto], constants: dict[str, Any], more: Seque
         [conv, *middle],
         "net",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, SHAPE)],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPE) for name in ("y", *more)],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("y", *more)],
         [weight, *tables],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -91,15 +91,34 @@ def scaled_apart() -> ModuleOp:
     return _network(nodes, {"factors": np.full((SHAPE[1], 1, 1), 2, np.float32)})
 
 
-def _sums(pairs: Sequence[tuple[str, str, str]]) -> ModuleOp:
+def largest_of_zeros() -> ModuleOp:
+    """A Relu, spelled as the larger one of each element and a zero, of which there are as many."""
+    nodes = [helper.make_node("Max", ["c", "zeros"], ["y"], name="relu")]
+    return _network(nodes, {"zeros": np.zeros(SHAPE, np.float32)})
+
+
+def _sums(pairs: Sequence[tuple[str, str, str]], beside: int = 0) -> ModuleOp:
+    """``beside``: activations of one element for each channel, one after the other, that are an output of their own."""
     kinds = ("Relu", "Tanh", "Sigmoid", "Neg")
     parts = [helper.make_node(kind, ["c"], [f"p{n}"], name=f"part{n}") for n, kind in enumerate(kinds)]
     adds = [helper.make_node("Add", [a, b], [c], name=f"add{n}") for n, (a, b, c) in enumerate(pairs)]
-    return _network([*parts, *adds], {})
+    names = ["pooled", *[f"a{n}" for n in range(beside - 1)], "z"]
+    short = [helper.make_node("GlobalAveragePool", ["c"], ["pooled"], name="pool")] if beside else []
+    short += [helper.make_node("Tanh", [names[n]], [names[n + 1]], name=f"tanh{n}") for n in range(beside)]
+    return _network([*parts, *adds, *short], {}, ["z"] if beside else [])
 
 
 def tree_of_sums() -> ModuleOp:
     return _sums([("p0", "p1", "s0"), ("p2", "p3", "s1"), ("s0", "s1", "y")])
+
+
+def tree_beside_activations() -> ModuleOp:
+    return _sums([("p0", "p1", "s0"), ("p2", "p3", "s1"), ("s0", "s1", "y")], beside=8)
+
+
+def chain_beside_activations() -> ModuleOp:
+    """A longer path through large tensors, which is not the longest: one through small ones has more steps."""
+    return _sums([("p0", "p1", "s0"), ("s0", "p2", "s1"), ("s1", "p3", "y")], beside=8)
 
 
 def other_tree_of_sums() -> ModuleOp:

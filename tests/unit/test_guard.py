@@ -12,7 +12,7 @@ import pytest
 from guard_programs import edit_pass, module_at, network, parsed
 from models import SMALLEST, build
 from tilec.analysis.contract import STRICTEST, Contract, Kind, changes_meaning, check, decided_here, may_trade
-from tilec.analysis.proxies import Level, Proxies, Verdict
+from tilec.analysis.proxies import FIELDS, Level, Proxies, Verdict
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
 from tilec.passes.guard import Guard, GuardedPipeline, GuardError, Mode, contract_of
@@ -105,6 +105,18 @@ def test_a_contract_is_not_inherited_and_not_had_by_name() -> None:
     assert contract_of(Renamed) is STRICTEST
     assert contract_of(edit_pass(one_replica, "canonicalize")) is STRICTEST
     assert contract_of(all_passes()["canonicalize"]()) is not STRICTEST
+
+
+def test_a_contract_that_a_pass_gives_itself_while_it_runs_is_none() -> None:
+    class Grants(ModulePass):
+        name = "grants"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            type(self).contract = Contract(dict.fromkeys(FIELDS, may_trade("it says so")))
+            one_replica(op)
+
+    with pytest.raises(GuardError, match="width_of_node"):
+        guarded(Grants(), module_at("graph"))
 
 
 def test_what_a_user_asks_for_is_no_decision_of_the_pass() -> None:

@@ -64,6 +64,14 @@ NETWORKS = (
         ("step_count",),
         networks.other_tree_of_sums,
     ),
+    NetworkSabotage(
+        (Trade.LONGER_PATH,),
+        networks.tree_beside_activations,
+        networks.chain_beside_activations,
+        ("pass_depths",),
+        networks.tree_beside_activations,
+    ),
+    NetworkSabotage((Trade.HOST_COPIES,), networks.plain, networks.largest_of_zeros, ("constant_elements",)),
 )
 
 
@@ -74,7 +82,7 @@ def test_networks(one: NetworkSabotage) -> None:
 
 
 def test_a_chain_does_no_harm_but_to_the_path() -> None:
-    assert harm_of(becomes(networks.chain_of_sums()), networks.tree_of_sums()) == {"step_count"}
+    assert harm_of(becomes(networks.chain_of_sums()), networks.tree_of_sums()) == {"step_count", "pass_depths"}
 
 
 # Graphs as text, and what becomes of them
@@ -205,6 +213,9 @@ PLACED = ("scheduled", "tensors", "buffers")
 SABOTAGES = (
     Sabotage((Trade.MACHINE,), edits.change_machine, ("onnx", *SPAT_AND_PIM), ("machine",), edits.nothing),
     Sabotage((Trade.MACHINE,), edits.change_widths, SPAT_AND_PIM, ("machine",), edits.same_machine),
+    Sabotage((Trade.MACHINE,), edits.claim_samples, ("onnx", *SPAT_AND_PIM), ("samples",), edits.say_one_sample),
+    Sabotage((Trade.INSTRUCTIONS,), edits.read_more_rows, ("graph",), ("read_elements",)),
+    Sabotage((Trade.HOST_COPIES,), edits.give_doubles, SPAT_AND_PIM, ("interface",)),
     Sabotage((Trade.FEWER_LANES,), edits.fewer_replicas, ("graph",), ("width_of_node", "span_cycles")),
     Sabotage((Trade.FEWER_LANES,), edits.rows_by_fewer_cores, PLACED, ("width", "assignment"), edits.uniformly_later),
     Sabotage(
@@ -215,7 +226,7 @@ SABOTAGES = (
         edits.uniformly_later,
     ),
     Sabotage((Trade.DEPENDENT,), edits.a_replica_less, ("graph",), ("width_of_node", "span_cycles")),
-    Sabotage((Trade.DEPENDENT,), edits.one_lane_behind_another, PLACED, ("order",), edits.uniformly_later),
+    Sabotage((Trade.DEPENDENT,), edits.one_lane_behind_another, PLACED, ("order",), edits.text_in_another_order),
     Sabotage((Trade.LONGER_PATH,), edits.last_first, PLACED, ("makespan_cycles",), edits.uniformly_later),
     Sabotage((Trade.LONGER_PATH,), edits.constants_when_needed, PLACED, ("order",), edits.uniformly_later),
     Sabotage(
