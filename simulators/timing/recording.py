@@ -167,8 +167,8 @@ class Recording:
     def _known(self, begin: I64, end: I64) -> Intervals:
         """Of the elements that have begun; an end of -1 is that of the run."""
         begun = np.flatnonzero(begin >= 0)
-        until = np.where(end[begun] < 0, self.end_ps, np.minimum(end[begun], self.end_ps))
-        return Intervals(self.row[begun], begin[begun], np.maximum(until, begin[begun]))
+        until = np.where(end[begun] < 0, np.maximum(self.end_ps, begin[begun]), end[begun])
+        return Intervals(self.row[begun], begin[begun], until)
 
     def _joined(self, first: Intervals, second: Intervals) -> Intervals:
         return Intervals(
