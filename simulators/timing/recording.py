@@ -45,9 +45,9 @@ class Intervals:
     begin_ps: I64
     end_ps: I64
 
-    def of(self, mask: Mask) -> Intervals:
-        """Some of them."""
-        return Intervals(self.row[mask], self.begin_ps[mask], self.end_ps[mask])
+    def of(self, index: Mask | I64) -> Intervals:
+        """Some of them: a mask, or positions."""
+        return Intervals(self.row[index], self.begin_ps[index], self.end_ps[index])
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +82,21 @@ class Recording:
         """The end of the run."""
         return round(self.result.makespan_ns * 1000)
 
+    @property
+    def last_ps(self) -> int:
+        """The last moment of all: if some core does not finish, others may do something after the end of the run."""
+        return max(self.end_ps, int(self.at.max(initial=0)))
+
+    @property
+    def unit_times(self) -> tuple[I64, I64]:
+        """[elements] begin and end in the unit; -1 for what has not begun."""
+        begin, end = self.at[:, BEGIN_AT], self.at[:, END_AT]
+        return begin, np.where((begin >= 0) & (end < 0), np.maximum(self.end_ps, begin), end)
+
     @cached_property
     def units(self) -> Intervals:
         """Instructions in their units, transfers also while they wait for a partner; the sums are ``busy_ns``."""
-        return self._known(self.at[:, BEGIN_AT], self.at[:, END_AT])
+        return self._known(*self.unit_times)
 
     @cached_property
     def scalars(self) -> Intervals:
