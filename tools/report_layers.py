@@ -121,7 +121,7 @@ class LayerReport:
             rows = [[node.name, node.operator, self._folded_into(node.name)] for node in folded]
             yield "\n" + text_table(rows, ["without instructions of its own", "operator", "part of"], (0, 1, 2))
         elif folded:
-            yield f"{len(folded)} nodes have no instructions of their own, as what is fused into others: --all\n"
+            yield f"nodes without instructions of their own, as what is fused into others: {len(folded)}, see --all\n"
 
     def _row(self, number: int) -> list[str]:
         node, times = self.layers.nodes[number], self.times
