@@ -66,22 +66,22 @@ def _text(
 
 def _slices(slices: Slices, process: I64, labels: Sequence[Label]) -> Iterator[bytes]:
     digits = _digits(slices.begin_ps, slices.end_ps)
-    times = _decimal("ts", slices.begin_ps, digits) | _decimal("dur", slices.end_ps - slices.begin_ps, digits)
+    fields: list[Piece] = [b',"pid":', "pid", b',"tid":', "tid", b',"ts":', *_pieces("ts", digits), b',"dur":']
+    fields += [*_pieces("dur", digits), b',"args":{"instructions":', "count"]
     # A joined slice with gaps in it says how much of it is work.
-    times |= _decimal("busy", slices.busy_ps, digits)
-    numbers = times | {"pid": process[slices.core], "tid": slices.thread, "count": slices.instructions}
-    duration = [b',"pid":', "pid", b',"tid":', "tid", b',"ts":', *_pieces("ts", digits), b',"dur":']
-    duration += [*_pieces("dur", digits), b',"args":{"instructions":', "count"]
     busy: list[Piece] = [b',"busy_us":', *_pieces("busy", digits)]
     templates: dict[int, Sequence[Piece]] = {}
     for number, label in enumerate(labels):
         begin = f'{{"name":{json.dumps(label.name)},"cat":{json.dumps(label.category)},"ph":"X"'.encode()
-        templates[2 * number] = [begin, *duration, b"}},\n"]
-        templates[2 * number + 1] = [begin, *duration, *busy, b"}},\n"]
-    kinds = 2 * slices.label + (slices.busy_ps < slices.end_ps - slices.begin_ps)
+        templates[2 * number] = [begin, *fields, b"}},\n"]
+        templates[2 * number + 1] = [begin, *fields, *busy, b"}},\n"]
     for first in range(0, len(slices), _AT_ONCE):
-        part = slice(first, first + _AT_ONCE)
-        yield from rows_as_text(kinds[part], {name: column[part] for name, column in numbers.items()}, templates)
+        part = slices.of(slice(first, first + _AT_ONCE))
+        duration = part.end_ps - part.begin_ps
+        numbers = _decimal("ts", part.begin_ps, digits) | _decimal("dur", duration, digits)
+        numbers |= _decimal("busy", part.busy_ps, digits)
+        numbers |= {"pid": process[part.core], "tid": part.thread, "count": part.instructions}
+        yield from rows_as_text(2 * part.label + (part.busy_ps < duration), numbers, templates)
 
 
 def _flows(flows: Flows, process: I64, labels: Sequence[Label]) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,10 @@ class Slices:
 
     def __len__(self) -> int:
         return len(self.core)
+
+    def of(self, part: slice) -> Slices:
+        """Some of them."""
+        return Slices(*(getattr(self, field.name)[part] for field in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,13 @@ Times are those of `tests/unit/test_recording.py`.
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
 import numpy as np
 import pytest
 from tilec.codegen.json_reader import JsonProgram
-from tilec.simulators.timing import FIRST_COME, SIMULATOR, Quirks, TimingOptions
+from tilec.simulators.timing import FIRST_COME, SIMULATOR, Quirks, TimingOptions, simulate
 from tilec.simulators.timing.executed_path import ALL_USES, PATH_USES, ExecutedPath, executed_path
 from tilec.simulators.timing.recording import Recording, record
 
@@ -109,3 +112,46 @@ def test_segments_add_up_to_the_latency(seed: int) -> None:
 
 def test_no_program_has_no_path() -> None:
     assert len(path_of(stream()).row) == 0
+
+
+# A path is critical if whatever becomes longer on it makes the whole run longer by as much.
+
+
+def messages_and_sums(seed: int) -> list[list[dict[str, Any]]]:
+    """Random sums and messages between four cores, without loads: nothing that cores could overtake each other at."""
+    draw = random.Random(seed)
+    lists: list[list[dict[str, Any]]] = [[SETBW] for _ in range(4)]
+    for _ in range(24):
+        core, other = draw.sample(range(4), 2)
+        if draw.random() < 0.5:
+            lists[core].append({**ADD, "len": 8 * draw.randint(1, 20)})
+        else:
+            size = draw.randint(1, 200)
+            lists[core].append({**SEND, "core": other, "size": size})
+            lists[other].append({**RECV, "core": core, "size": size})
+    for lines in lists:
+        lines.append(FILL)
+    return lists
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_becomes_longer_on_the_path_makes_the_run_longer_by_as_much(seed: int) -> None:
+    lists = messages_and_sums(seed)
+    latency = simulate(stream(*lists), MACHINE).latency_ns
+    path = path_of(stream(*lists))
+    on_path = set(path.row[path.use == ALL_USES.index("vector")].tolist())
+    row, longer = 0, {True: 0, False: 0}
+    for core, lines in enumerate(lists):
+        for place, line in enumerate(lines):
+            if line["op"] == "vvadd":
+                more = {**line, "len": line["len"] + 64}
+                added = int(MACHINE.vector_cycles(9, more["len"])) - int(MACHINE.vector_cycles(9, line["len"]))
+                changed = [*lists[:core], [*lines[:place], more, *lines[place + 1 :]], *lists[core + 1 :]]
+                difference = simulate(stream(*changed), MACHINE).latency_ns - latency
+                # What ends on an edge is seen by that or by the next one, as it happens: a few ns more or less.
+                assert -4 <= difference <= added + 4
+                assert difference >= added - 4 or row not in on_path
+                longer[difference < added - 4] += 1
+            row += 1
+    assert longer[False] >= len(on_path) > 0
+    assert longer[True], "everything is on the path, so that nothing is shown"

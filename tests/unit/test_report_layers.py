@@ -18,6 +18,7 @@ from tilec.codegen.package import Package, read_package
 from tilec.support.diagnostics import TileError
 from tilec.tools.report_layers import LayerReport
 from tilec.tools.tile_compile import main as tile_compile
+from tilec.tools.tile_opt import main as tile_opt
 from tilec.tools.tile_report import main as tile_report
 from tilec.tools.tile_run import main as tile_run
 
@@ -166,6 +167,27 @@ def test_the_tables_are_the_same_however_the_network_is_named(compiled: Path, tm
     tables = [json.loads(one.reports["report.json"]) for one in (plain, joined)]
     assert tables[0]["sources"] == tables[1]["sources"]
     assert [f"one+{node['name']}" for node in tables[0]["nodes"]] == [node["name"] for node in tables[1]["nodes"]]
+
+
+@pytest.mark.parametrize(("passes", "operators"), [(1, True), (3, False)])
+def test_from_text_the_nodes_are_known_and_at_the_onnx_level_their_operators(
+    compiled: Path, tmp_path: Path, passes: int, operators: bool
+) -> None:
+    pipeline = ["onnx-simplify", "convert-onnx-to-spat{machine=reference144}", "spat-merge-graph"]
+    after = ["spat-merge-trivial", "spat-schedule-peft", "spat-materialize-schedule", "spat-defer-communication"]
+    after += ["spat-realize-communication", "convert-spat-to-pim", "pim-bufferize", "pim-plan-memory"]
+    text, arrays = tmp_path / "net.mlir", tmp_path / "net.npz"
+    model = str(compiled.parent / "net.onnx")
+    arguments = ["-p", ",".join(pipeline[:passes]), "--print-debuginfo", "-o", str(text)]
+    assert tile_opt([model, *arguments, "--emit-resources", str(arrays)]) == 0
+    rest = ",".join([*pipeline[passes:], *after])
+    arguments = ["--resources", str(arrays), "--pass-pipeline", rest, "-q", "-o", str(tmp_path / "out")]
+    assert tile_compile([str(text), *arguments]) == 0
+    nodes = json.loads((tmp_path / "out/report/report.json").read_text())["nodes"]
+    names = {"conv1": "Conv", "relu1": "Relu", "conv2": "Conv", "add": "Add", "pool": "MaxPool"}
+    assert {node["name"]: node["operator"] for node in nodes} == {
+        name: operator if operators else "" for name, operator in names.items()
+    }
 
 
 def test_text(compiled: Path, capsys: pytest.CaptureFixture[str]) -> None:

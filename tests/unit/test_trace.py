@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 from collections import defaultdict
@@ -14,7 +15,9 @@ import onnx
 import pytest
 from full_disk import file_size_limit
 from guard_programs import network
-from tilec.codegen.package import read_package_program
+from programs import package, program
+from tilec.codegen.manifest import Origin
+from tilec.codegen.package import read_package_program, write_package
 from tilec.simulators.timing.recording import record
 from tilec.tools.tile_compile import main as tile_compile
 from tilec.tools.tile_run import main as tile_run
@@ -207,6 +210,19 @@ def test_a_stream_without_layers_has_opcodes(compiled: Path, tmp_path: Path) -> 
     assert tile_run([*arguments, "--trace", str(trace)]) == 0
     names = {one["name"] for one in events_of(trace) if one["ph"] == "X"}
     assert {"mvmul", "vvadd", "send", "recv", "sldi"} <= names
+
+
+def test_a_run_that_does_not_finish_has_a_trace_up_to_its_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stuck = package(program("recv r1, size=64, core=1", "vvadd r1, r1, r1, len=64"))
+    write_package(dataclasses.replace(stuck, machine=Origin("tiny4", MACHINE.digest())), tmp_path / "stuck.tilepkg")
+    trace = tmp_path / "trace.json"
+    assert tile_run([str(tmp_path / "stuck.tilepkg"), "--timing", "--trace", str(trace)]) == 1
+    assert "core 0: blocked at core 0, instruction 1 (recv)" in capsys.readouterr().out
+    (waits,) = (one for one in events_of(trace) if one["ph"] == "X" and (one["pid"], one["tid"]) == (1, TRANSFER))
+    # Core 1 has written its sum at 82, left it at 83, and its last write takes until 115.
+    assert (waits["ts"], waits["dur"]) == (Decimal("0.004"), Decimal("0.111"))
 
 
 def test_times_below_a_nanosecond_are_exact(tmp_path: Path) -> None:
