@@ -94,6 +94,8 @@ class _Graph:
         self.core, self.at, self.period = recording.core, recording.at, recording.period_ps
         self.count = len(self.kind)
         self.every = np.arange(self.count)
+        self.entered = np.flatnonzero(self.kind != Kind.BUBBLE)
+        """Elements that enter the reorder buffer: one of each core at least, as all of them finish."""
         on_network = (Kind.LOAD, Kind.STORE, Kind.SEND, Kind.RECV, Kind.SYNC)
         self.transfers = np.flatnonzero(np.isin(self.kind, on_network))
         self.place = np.full(self.count, _NONE)
@@ -140,7 +142,7 @@ class _Graph:
 
     def _leave(self) -> None:
         """Instructions leave the reorder buffer in order: each with the last of those before it that was done."""
-        entered = np.flatnonzero(self.kind != Kind.BUBBLE)
+        entered = self.entered
         done = self._keyed(self.core[entered], self.at[entered, DONE_AT])
         left = np.maximum.accumulate(done)
         last = np.maximum.accumulate(np.where(done == left, np.arange(len(entered)), 0))
@@ -154,7 +156,7 @@ class _Graph:
 
     def _units(self) -> None:
         """Begin and end in the unit. An ``mvmul`` may have to wait for its group."""
-        entered = np.flatnonzero(self.kind != Kind.BUBBLE)
+        entered = self.entered
         begin, end = self.at[:, BEGIN_AT], self.at[:, END_AT]
         self._set(_BEGIN, entered, self.node(_ISSUE, entered), begin[entered])
         products = self.of_kind(Kind.MATRIX)
@@ -190,34 +192,32 @@ class _Graph:
         self.is_front = issue == base + (self.gap + 1) * self.period
         self._set(_ISSUE, self.every, self._bases(base), issue)
         edge = issue - self.period
-        held = ~self.is_front
-        self.before[self.every[held]] = np.where(
-            (found := self._done_at(edge))[held] != _NONE, found[held], self.before[self.every[held]]
-        )
+        before = self.before[self.node(_ISSUE, self.every)]
+        done, held = self._done_at(edge), ~self.is_front
+        before = np.where(held & (done != _NONE), done, before)
         unit = np.select([self.kind == Kind.MATRIX, self.kind == Kind.VECTOR], [0, 1], 2)
-        entered = np.flatnonzero(self.kind != Kind.BUBBLE)
         earlier = np.full(self.count, _NONE)
-        earlier[entered] = self._previous(entered, self.core[entered] * 3 + unit[entered])
+        earlier[self.entered] = self._previous(self.entered, (self.core * 3 + unit)[self.entered])
         ends = held & (unit > 0) & (earlier != _NONE) & (self.at[earlier, END_AT] == edge)
-        self.before[self.every[ends]] = self.node(_END, earlier[ends])
+        before[ends] = self.node(_END, earlier[ends])
         # The place in front of the groups becomes free one edge before the product in it begins.
         moved = held & (unit == 0) & (earlier != _NONE) & (self.at[earlier, BEGIN_AT] == issue)
-        self.before[self.every[moved]] = self.before[self.node(_BEGIN, earlier[moved])]
+        before[moved] = self.before[self.node(_BEGIN, earlier[moved])]
+        self.before[self.node(_ISSUE, self.every)] = before
 
     def _bases(self, base: I64) -> I64:
         """What the front end's work begins with: the issue of the element before, or room in the reorder buffer."""
         first = np.append(True, self.core[1:] != self.core[:-1])
-        entered = self.kind != Kind.BUBBLE
-        numbers = np.cumsum(entered) - entered
-        rows = np.flatnonzero(entered)
-        head = rows[np.maximum(numbers - self.recording.run.facts.rob_size, 0)] if len(rows) else self.every
+        # How many entered before: with a full buffer, so many less its size have left.
+        numbers = np.searchsorted(self.entered, self.every)
+        head = self.entered[np.maximum(numbers - self.recording.run.facts.rob_size, 0)]
         follows = self.at[self.every - 1, ISSUE_AT] == base
         found = np.where(follows, self.node(_ISSUE, self.every - 1), self.node(_LEAVE, head))
         return np.where(first, _NONE, found)
 
     def _done_at(self, edge: I64) -> I64:
         """The last instruction of the same core that was done at an edge; -1 for none."""
-        entered = np.flatnonzero(self.kind != Kind.BUBBLE)
+        entered = self.entered
         keys = self._keyed(self.core[entered], self.at[entered, DONE_AT])
         order = np.argsort(keys, kind="stable")
         wanted = self._keyed(self.core, edge)
