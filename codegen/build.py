@@ -20,6 +20,7 @@ from .global_layout import GlobalLayout
 from .isa import Op
 from .manifest import Origin
 from .memory_image import F32, TensorLayout, WeightTable
+from .network_nodes import NetworkNode
 from .package import Package, PackageWriter
 from .register_allocation import allocate_registers
 from .report import build_reports
@@ -31,11 +32,12 @@ def build_package(
     options: Mapping[str, object],
     emission: Callable[[], Emission] | None = None,
     writer: PackageWriter | None = None,
+    nodes: Sequence[NetworkNode] = (),
 ) -> Package:
     """Generates the code of the module's `pim.program`. Raises TileError if it is not ready for that.
 
     ``emission`` counts that of this module, for the report: the code does not depend on it. The ``writer`` that is
-    going to write the package begins meanwhile.
+    going to write the package begins meanwhile. ``nodes`` are those of the network that the module was lowered from.
     """
     target = target_of(module)
     program = _program(module)
@@ -58,7 +60,7 @@ def build_package(
         Origin(target.machine.name, target.machine.digest()),
         model,
         options,
-        build_reports(module, code, emission),
+        build_reports(module, code, emission, nodes),
         samples,
     )
 

@@ -185,6 +185,13 @@ def read_package_program(path: Path) -> tuple[Program, Manifest]:
     return program, manifest
 
 
+def read_report(path: Path, name: str) -> bytes | None:
+    """A file of a package's `report/`, checked against the manifest; None if the package has none of that name."""
+    with read_archive(path) as archive:
+        manifest = _read_manifest(archive)
+        return _read_verified(archive, REPORTS + name, manifest) if REPORTS + name in manifest.files else None
+
+
 def package_digest(path: Path) -> str:
     """The digest of the package at ``path``, from its manifest alone."""
     with read_archive(path) as archive:

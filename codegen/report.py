@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..lowering.target import Target, target_of
 from .columns import Columns, Program
 from .emission import Emission, emission_of
 from .isa import VECTOR_OPS, Op
+from .network_nodes import NetworkNode, node_tables
 from .static_latency import latency_cycles
 
 I64 = npt.NDArray[np.int64]
@@ -53,9 +54,13 @@ class CoreReport:
 
 
 def build_reports(
-    module: ModuleOp, program: Program, emission: Callable[[], Emission] | None = None
+    module: ModuleOp,
+    program: Program,
+    emission: Callable[[], Emission] | None = None,
+    nodes: Sequence[NetworkNode] = (),
 ) -> Mapping[str, bytes]:
-    """`report.json` and `report.txt` of a package. ``emission`` counts that of the module."""
+    """`report.json` and `report.txt` of a package. ``emission`` counts that of the module; ``nodes`` are those of the
+    network that it was lowered from, as far as they are known."""
     target = target_of(module)
     chip = next(op for op in module.body.block.ops if isinstance(op, pim.ProgramOp))
     cycles = instruction_cycles(program, target.machine, target.precision)
@@ -67,6 +72,7 @@ def build_reports(
         "latency_cycles": latency,
         "layers": [asdict(layer) for layer in layers],
         "cores": [asdict(core) for core in cores],
+        **node_tables(nodes, chip.walk(), program.node_names),
     }
     text = _text(layers, cores, target, latency)
     return {"report.json": (json.dumps(content, indent=1) + "\n").encode(), "report.txt": text.encode()}

@@ -31,7 +31,7 @@ def name_location(name: str) -> NameLoc:
 
 def node_name(op: Operation) -> str:
     """The name of the network node that ``op`` comes from: several, joined by `+`, for a fused op; or empty."""
-    return "+".join(_names(op.location))
+    return "+".join(node_names_of(op.location))
 
 
 def file_location(op: Operation) -> FileLineColLoc | None:
@@ -87,14 +87,15 @@ def located(op: OperationT, name: str) -> OperationT:
     return op
 
 
-def _names(location: Attribute) -> tuple[str, ...]:
+def node_names_of(location: Attribute) -> tuple[str, ...]:
+    """The names of the network nodes that a location stands for, in order."""
     match location:
         case NameLoc():
             return (location.desc.data,)
         case FusedLoc(locations=parts):
-            return tuple(dict.fromkeys(name for part in _elements(parts) for name in _names(part)))
+            return tuple(dict.fromkeys(name for part in _elements(parts) for name in node_names_of(part)))
         case CallSiteLoc():
-            return _names(location.callee)
+            return node_names_of(location.callee)
         case _:
             return ()
 

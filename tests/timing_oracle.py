@@ -37,11 +37,14 @@ class Event:
 class Memory:
     def __init__(self, config: Any) -> None:
         self.config, self.free = config, 0
+        self.history: list[tuple[int, int]] = []
 
     def ask(self, now: int, size: int, write: bool) -> int:
         cycles = self.config.write_latency_cycle if write else self.config.read_latency_cycle
         beats = math.ceil(size / self.config.data_width)
-        self.free = max(self.free, now) + ps(beats * cycles * self.config.period)
+        begin = max(self.free, now)
+        self.free = begin + ps(beats * cycles * self.config.period)
+        self.history.append((begin, self.free))
         return self.free - now
 
 
@@ -145,6 +148,7 @@ class Core:
         self.products: deque[Entry] = deque()
         self.finish: int | None = None
         self.messages: deque[tuple[str, int, int, Any]] = deque()
+        self.flights: list[tuple[int, int]] = []
         self.posted, self.answer, self.arrival = Event(), Event(), Event()
         self.reply, self.signal = Event(), Event()
         self.receiving, self.asked = -1, set[int]()
@@ -175,6 +179,7 @@ class Core:
         self.commits = []
         for unit, entry in self.seen:
             unit.idle = True
+            unit.history.append((unit.since, chip.now))
             if isinstance(unit.name, int):
                 self.products.append(entry)
             else:
@@ -261,6 +266,7 @@ class Core:
             if not self.messages:
                 yield self.posted
             kind, target, size, payload = self.messages.popleft()
+            since = chip.now
             end = memory_end if target < 0 else target
             yield chip.flight(self.number, end, size)
             if target < 0:
@@ -268,6 +274,7 @@ class Core:
                 chip.notify(self.reply)
             else:
                 yield chip.cores[target].receive(kind, self.number, payload)
+            self.flights.append((since, chip.now))
 
     def receive(self, kind: str, sender: int, payload: Any) -> int:
         if kind == "request":
@@ -298,9 +305,11 @@ class Unit:
         self.core, self.name, self.idle = core, name, True
         self.begin = Event()
         self.entry: Entry | None = None
+        self.since = 0
+        self.history: list[tuple[int, int]] = []
 
     def start(self, entry: Entry) -> None:
-        self.entry, self.idle = entry, False
+        self.entry, self.idle, self.since = entry, False, self.core.chip.now
 
     def process(self) -> Process:
         while True:

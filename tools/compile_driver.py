@@ -18,6 +18,7 @@ from ..codegen.build import build_package
 from ..codegen.emission import Emission, emission_of
 from ..codegen.guarded import guard_package, stage_records
 from ..codegen.manifest import Origin
+from ..codegen.network_nodes import NetworkNode, network_nodes
 from ..codegen.package import Package, PackageWriter, package_writer, require_replaceable
 from ..codegen.stream_check import StreamCheck
 from ..dialects.registry import make_context
@@ -58,6 +59,7 @@ class CompileDriver:
         """``model``: the one of the options, if it is open already."""
         self.options = options
         self._model = model
+        self._nodes: tuple[NetworkNode, ...] = ()
         self.context = make_context(False)
         self.timer = Timer()
         self.statistics = PassStatistics()
@@ -78,6 +80,7 @@ class CompileDriver:
             given = not any(isinstance(one, PimPlanMemoryPass) for one in passes)
             with ExitStack() as unfinished:
                 with guard_report(self.guard, options.guard_report):
+                    self._nodes = network_nodes(module)
                     self._lower(passes, module)
                     self.line.say("generating code")
                     if given:
@@ -149,7 +152,7 @@ class CompileDriver:
         emission: Callable[[], Emission] = cache(partial(emission_of, module))  # for the report, and for the guard
         with self.timer.phase("Code generation"):
             start = time.perf_counter()
-            package = build_package(module, origin, self.options.manifest(pipeline), emission, writer)
+            package = build_package(module, origin, self.options.manifest(pipeline), emission, writer, self._nodes)
             seconds = time.perf_counter() - start
         with self.timer.phase("Stream check"):
             check = _check(package, given)

@@ -19,6 +19,7 @@ _EXAMPLES = """\
 examples:
   tile-report show out/                          what the program comes to
   tile-report show out/ --idle                   why its cores are idle, by the clock
+  tile-report show out/ --layers                 where the time goes by layer
   tile-report show build.json                    what each pass made of it
   tile-report diff old/ new/                     exit code 1 if any proxy is worse
   tile-report diff old/ new/ --check --model model.onnx --builds old.json new.json
@@ -49,6 +50,7 @@ class ReportOptions:
     machine: str | None
     clock: bool
     idle: bool
+    layers: bool
     builds: tuple[Path, Path] | None
     checks: tuple[Path, Path] | None
     check: bool
@@ -96,8 +98,12 @@ def parse_arguments(arguments: Sequence[str]) -> ReportOptions:
         for name, usual in _DIFF_ONLY.items():
             if getattr(options, name) != usual:
                 raise TileError(f"--{name.replace('_', '-')}", "is only used with diff", "remove it")
-    elif options.idle:
-        raise TileError("--idle", "is only used with show", "remove it")
+        if options.idle and options.layers:
+            raise TileError("--layers", "and --idle exclude each other", "remove one")
+    else:
+        for name in ("idle", "layers"):
+            if getattr(options, name):
+                raise TileError(f"--{name}", "is only used with show", "remove it")
     for name in ("model", "seed", "tolerance"):
         if getattr(options, name) != _DIFF_ONLY[name] and not options.check:
             raise TileError(f"--{name}", "is only used with --check", "add --check")
@@ -136,6 +142,8 @@ def _parser(command: str | None) -> CommandLine:
 def _add_show(parser: CommandLine) -> None:
     add = parser.add_argument_group("show").add_argument
     add("--idle", action="store_true", help="how long each core of a package is idle, and what for")
+    add("--layers", action="store_true",
+        help="what each node of the network occupies and takes, and its share of the critical path")  # fmt: skip
 
 
 def _add_diff(parser: CommandLine) -> None:

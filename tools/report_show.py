@@ -31,9 +31,11 @@ _OVERVIEW = {
 def run_show(options: ReportOptions) -> str:
     """What is printed. A TileError if it cannot be read."""
     (path,) = options.paths
-    if options.idle and not options.clock:
-        raise TileError("--idle", "needs the clock", "remove --no-clock")
-    records = read_records(path, options.machine, options.clock, needs_machine=options.idle)
+    asked = "--idle" if options.idle else "--layers" if options.layers else ""
+    if asked and not options.clock:
+        raise TileError(asked, "needs the clock", "remove --no-clock")
+    clock = options.clock and not options.layers
+    records = read_records(path, options.machine, clock, needs_machine=bool(asked))
     if options.idle:
         from .report_idle import idle_json, idle_text
 
@@ -41,6 +43,13 @@ def run_show(options: ReportOptions) -> str:
             raise TileError(str(path), "is no package, so that it cannot be timed", "give a package")
         unused = records.machine.core_count - len(records.timing.cores)
         return idle_json(records.timing, unused) if options.json else idle_text(records.timing, unused, options.all)
+    if options.layers:
+        from .report_layers import LayerReport
+
+        if records.package is None or records.machine is None:
+            raise TileError(str(path), "is no package, so that it cannot be timed", "give a package")
+        layers = LayerReport.of(records.package, records.machine, path)
+        return layers.to_json() if options.json else layers.text(options.all)
     if options.json:
         return json.dumps({name: record.to_json() for name, record in records.proxies.items()}, indent=1) + "\n"
     return "".join(_text(records, options.all))

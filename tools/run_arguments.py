@@ -23,6 +23,7 @@ examples:
   tile-run out/ --input digits.npz:x --scale 1/255 --batch --labels digits.npz:y      ... and count the right ones
   tile-run out/ --random 0 --check --model model.onnx       compare with onnxruntime on random data
   tile-run out/ --timing                                    how long it takes, and what the cores do meanwhile
+  tile-run out/ --timing --trace trace.json.gz              ... to look at in Perfetto's UI or chrome://tracing
   tile-run out/ --timing --mode throughput --json           ... when every core begins again at once; all figures
 
 Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 an error in the input or a failed check,
@@ -58,6 +59,9 @@ class RunOptions:
     mode: str | None
     sim_time: float | None
     first_come: bool
+    trace: Path | None
+    trace_gap: float | None
+    trace_flows: int | None
 
     json: bool
     quiet: bool
@@ -101,6 +105,11 @@ def _check_timing(options: RunOptions) -> None:
         for name, given in executing.items():
             if given:
                 raise TileError(name, "is not used with --timing, which executes nothing", "remove one")
+        if options.trace is not None and options.mode == "throughput":
+            raise TileError("--trace", "is of one run of every core, not of --mode throughput", "remove one")
+        for name, given in {"--trace-gap": options.trace_gap, "--trace-flows": options.trace_flows}.items():
+            if given is not None and options.trace is None:
+                raise TileError(name, "is only used with --trace", "add --trace FILE.json")
         return
     for name, given in {
         "--machine": options.machine is not None,
@@ -108,6 +117,9 @@ def _check_timing(options: RunOptions) -> None:
         "--mode": options.mode is not None,
         "--sim-time": options.sim_time is not None,
         "--first-come": options.first_come,
+        "--trace": options.trace is not None,
+        "--trace-gap": options.trace_gap is not None,
+        "--trace-flows": options.trace_flows is not None,
     }.items():
         if given:
             raise TileError(name, "is only used with --timing", "add --timing")
@@ -212,11 +224,36 @@ def _add_timing(parser: CommandLine) -> None:
         action="store_true",
         help="what happens at the same instant: in the order of its cause, not in that of the simulator's heap",
     )
+    group.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE.json[.gz]",
+        help="write when every unit of every core works on which layer, in the Trace Event format",
+    )
+    group.add_argument(
+        "--trace-gap",
+        type=_gap,
+        metavar="NS",
+        help="join what one unit does for one layer if no more than so much time lies between (default 0); for small "
+        "files",
+    )
+    group.add_argument(
+        "--trace-flows",
+        type=_count,
+        metavar="N",
+        help="arrows for the first N messages, from send to recv (default 1000)",
+    )
 
 
 def _seed(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 20:
         raise argparse.ArgumentTypeError(f"must be a whole number from 0 on, of at most 20 digits, not '{text}'")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 on, of at most 18 digits, not '{text}'")
     return int(text)
 
 
@@ -241,6 +278,13 @@ def _duration(text: str) -> float:
     value = float(text)
     if not 0 < value <= 1e9:
         raise argparse.ArgumentTypeError(f"must be more than 0 and at most 1e9, not {text}")
+    return value
+
+
+def _gap(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1e15:
+        raise argparse.ArgumentTypeError(f"must be from 0 to 1e15, not {text}")
     return value
 
 

@@ -45,7 +45,13 @@ def run_timing(options: RunOptions) -> int:
         limit = machine.architecture.sim_config.sim_time
     start = time.perf_counter()
     quirks = FIRST_COME if options.first_come else SIMULATOR
-    result = simulate(program, machine, TimingOptions(looped, None if limit is None else limit * 1e6, quirks))
+    timing = TimingOptions(looped, None if limit is None else limit * 1e6, quirks)
+    if options.trace is None:
+        result = simulate(program, machine, timing)
+    else:
+        from .run_trace import traced
+
+        result = traced(program, machine, timing, options, options.trace)
     if options.verbose:
         print(f"timed in {time.perf_counter() - start:.2f} s", file=sys.stderr)
     with standard_output():

@@ -24,6 +24,7 @@ from .kernel.layout import (
     CUT,
     EVENTS,
     FIRST_GROUP,
+    MOMENTS,
     NEVER,
     NO_ROOM,
     PORT,
@@ -64,6 +65,8 @@ class TimingOptions:
     """Whether to use the compiled event loop; by default if it is worth it. The result is the same."""
     folds: bool = True
     """Whether runs of instructions that interact with nothing are summed up first. The result is the same."""
+    records: bool = False
+    """Whether it is noted when every instruction executes, for :mod:`.recording`. The result is the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +105,7 @@ def run_program(program: Program | JsonProgram, machine: Machine, options: Timin
     interprets = evaluates or (not serial and (options.looped or _overwrites_sources(stream)))
     period = int(picoseconds(core.period))
     folds = options.folds and not interprets
-    folding = Folding(folds, serial and not quirks.heap_order, options.looped, passes)
+    folding = Folding(folds, serial and not quirks.heap_order and not options.records, options.looped, passes)
     elements = elements_of(stream, costs, period, folding, quirks)
     facts = _facts(stream, machine, options, elements, interprets, period, progress)
     flits = flit_table(stream, machine, quirks)
@@ -183,6 +186,7 @@ def _facts(
         repeats=int(quirks.scalars_repeat),
         heap_order=int(quirks.heap_order),
         progress=progress,
+        records=int(options.records),
         room=2 * threads + 2,
         edge_room=threads + stream.core_count * (units + 8),
         message_room=4 * stream.core_count,
@@ -317,7 +321,10 @@ def _state(facts: Facts, element_count: int, compiles: bool) -> State:
     sizes |= dict.fromkeys(_PER_MESSAGE, facts.message_room)
     if facts.checks or facts.interprets:
         sizes["rob_span"] = cores * rob_size * 6
-    return State(**{name: _zeros(sizes[name], name.endswith("_pj"), compiles) for name in State._fields})
+    sizes["moments"] = MOMENTS * element_count if facts.records else 1
+    columns = {name: _zeros(sizes[name], name.endswith("_pj"), compiles) for name in State._fields}
+    columns["moments"] = np.full(sizes["moments"], -1, np.int64) if compiles else [-1] * sizes["moments"]
+    return State(**columns)
 
 
 def _zeros(count: int, real: bool, compiles: bool) -> Any:

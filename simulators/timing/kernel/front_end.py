@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from .heaps import edge_at, wake
 from .layout import (
+    BASE_AT,
     BEGIN,
     BUBBLE,
     DECODES,
+    DONE_AT,
+    END_AT,
     FINISH,
     FIRST_GROUP,
     GROUP_START,
     ISSUE,
+    ISSUE_AT,
     MATRIX,
     RETIRE,
     SETTLE,
@@ -22,7 +26,7 @@ from .layout import (
     State,
 )
 from .registers import arrive, decode
-from .spending import account
+from .spending import account, note
 
 
 def begin(facts: Facts, code: Code, state: State) -> None:
@@ -72,6 +76,8 @@ def issue(facts: Facts, code: Code, state: State, core: int, now: int) -> None:
     """The element leaves the front end: into the reorder buffer and to its unit."""
     element = state.next[core]
     kind = code.kind[element]
+    note(facts, state, element, BASE_AT, state.base[core])
+    note(facts, state, element, ISSUE_AT, now)
     state.scheduled[core] = 0
     state.base[core] = -1
     state.issued[core] += 1
@@ -126,6 +132,7 @@ def following(facts: Facts, code: Code, core: int, element: int) -> int:
 def finish(facts: Facts, state: State, core: int, unit: int, now: int) -> None:
     """A unit is ready for another instruction."""
     thread = core * facts.units + unit
+    note(facts, state, state.unit_element[thread], END_AT, now)
     state.unit_busy[thread] = 0
     busy = now - state.unit_since[thread]
     if unit == TRANSFER_UNIT:
@@ -143,6 +150,7 @@ def retire(facts: Facts, code: Code, state: State, core: int, entry: int, now: i
     """An instruction is done; with it all that were done and waited for it leave the reorder buffer, in order."""
     size = facts.rob_size
     state.rob_open[core * size + entry] = 0
+    note(facts, state, state.rob_element[core * size + entry], DONE_AT, now)
     if entry != state.head[core]:
         return
     account(code, state, core, size, now)

@@ -78,6 +78,8 @@ class Facts(NamedTuple):
     """Whether the simulator's heap of events is modelled; otherwise waits are first come, first served."""
     progress: int
     """The time between steps of the simulator's progress bar, which are in its heap."""
+    records: int
+    """Whether ``moments`` are noted."""
     room: int
     """Of ``woken``, ``later`` and ``turn``."""
     edge_room: int
@@ -220,6 +222,8 @@ class State(NamedTuple):
     message_core: Numbers
     message_element: Numbers
     message_next: Numbers
+    moments: Numbers
+    """Per element ``MOMENTS`` numbers, when each of what is named below happened, or -1; nothing unless recorded."""
 
 
 ORDER, GLOBAL_FREE, GLOBAL_BUSY, FREE_MESSAGE, MESSAGES, EDGES, WAITS, WOKEN, LATER, OVERFLOW = range(10)
@@ -227,5 +231,10 @@ ORDER, GLOBAL_FREE, GLOBAL_BUSY, FREE_MESSAGE, MESSAGES, EDGES, WAITS, WOKEN, LA
 places for messages have ever been used; entries of both heaps and of ``woken`` and ``later``; whether something had no
 room."""
 CHIP = 10
+BASE_AT, ISSUE_AT, BEGIN_AT, FIRST_AT, SECOND_AT, END_AT, DONE_AT, CALL_AT, DATA_AT, SERVE_AT = range(10)
+"""The front end takes what has been folded before the element, and passes the element on; its unit begins; local memory
+serves its first and its second access; its unit is ready again; it may leave the reorder buffer; the core's switch
+takes its handshake, and its data or its request to global memory; global memory serves it."""
+MOMENTS = 10
 PORT = 11
 DECODES, READS, WRITES, SCALARS = range(4)

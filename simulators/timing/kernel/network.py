@@ -5,7 +5,9 @@ from __future__ import annotations
 from .heaps import sleep, wake
 from .layout import (
     ARRIVE,
+    CALL_AT,
     DATA,
+    DATA_AT,
     EVENTS,
     FREE_MESSAGE,
     GLOBAL,
@@ -17,12 +19,14 @@ from .layout import (
     READY,
     REPLY,
     REQUEST,
+    SERVE_AT,
     TAKE,
     TRANSFER_UNIT,
     Code,
     Facts,
     State,
 )
+from .spending import note
 
 
 def put(facts: Facts, state: State, core: int, kind: int, target: int, element: int) -> None:
@@ -80,10 +84,12 @@ def switch(facts: Facts, code: Code, state: State, core: int, before: int, now: 
     if kind in (DATA, GLOBAL):
         flight = code.flight_ps[element]
         state.network_pj[core] += code.flight_pj[element]
+        note(facts, state, element, DATA_AT, now)
     else:
         line = core * (facts.cores + 1) + state.message_core[message]
         flight = code.flit_ps[line]
         state.network_pj[core] += code.flit_pj[line]
+        note(facts, state, element, CALL_AT, now)
     sleep(facts, state, thread, flight, before, now)
 
 
@@ -100,6 +106,7 @@ def deliver(facts: Facts, code: Code, state: State, core: int, message: int, now
     element = state.message_element[message]
     if kind == GLOBAL:
         begin_at = max(state.chip[GLOBAL_FREE], now)
+        note(facts, state, element, SERVE_AT, begin_at)
         state.chip[GLOBAL_FREE] = begin_at + code.global_ps[element]
         state.chip[GLOBAL_BUSY] += code.global_ps[element]
         state.global_pj[0] += code.global_pj[element]
@@ -112,7 +119,7 @@ def deliver(facts: Facts, code: Code, state: State, core: int, message: int, now
         if state.receive_from[target] == core:
             state.wait_until[core] = now
             state.wait_until[target] = max(state.transfer_since[target], state.transfer_since[core])
-            put(facts, state, target, READY, core, 0)
+            put(facts, state, target, READY, core, state.unit_element[unit])
         else:
             state.wait_until[core] = NEVER
             state.asked[core * facts.cores + target] = 1

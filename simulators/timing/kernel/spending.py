@@ -1,4 +1,4 @@
-"""Where the time of a core goes."""
+"""Where the time of a core goes, and when each of its elements did what."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .layout import (
     GLOBAL_QUEUE,
     GLOBAL_TIME,
     LOCAL_TIME,
+    MOMENTS,
     RECV,
     RECV_TIME,
     RECV_WAIT,
@@ -19,8 +20,15 @@ from .layout import (
     SYNC,
     VECTOR,
     Code,
+    Facts,
     State,
 )
+
+
+def note(facts: Facts, state: State, element: int, what: int, now: int) -> None:
+    """Something happened to the element, if that is recorded."""
+    if facts.records:
+        state.moments[element * MOMENTS + what] = now
 
 
 def account(code: Code, state: State, core: int, rob_size: int, now: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .heaps import edge_at, sleep
 from .layout import (
     BEGIN,
+    BEGIN_AT,
     COPY,
     DATA,
     ENDED,
@@ -12,6 +13,7 @@ from .layout import (
     EVENTS,
     FILL,
     FINISH,
+    FIRST_AT,
     FIRST_GROUP,
     GLOBAL,
     LOAD,
@@ -22,6 +24,7 @@ from .layout import (
     REQUEST,
     RETIRE,
     SECOND,
+    SECOND_AT,
     SEND,
     SEND_DATA,
     SEND_READ,
@@ -37,6 +40,7 @@ from .layout import (
     State,
 )
 from .network import put, switch
+from .spending import note
 
 
 def go_on(facts: Facts, code: Code, state: State, thread: int, before: int, now: int) -> None:
@@ -53,7 +57,7 @@ def go_on(facts: Facts, code: Code, state: State, thread: int, before: int, now:
     elif stage == SECOND:
         state.receive_from[core] = -1 if unit == TRANSFER_UNIT else state.receive_from[core]
         state.seconded[element] += 1
-        delay = local_memory(state, core, code.second_ps[element], now)
+        delay = local_memory(facts, state, core, element, SECOND_AT, code.second_ps[element], now)
         last_wait(facts, state, core, unit, delay, before, now)
     elif stage == STORE_DATA:
         put(facts, state, core, GLOBAL, facts.cores, element)
@@ -61,7 +65,8 @@ def go_on(facts: Facts, code: Code, state: State, thread: int, before: int, now:
     elif stage == SEND_READ:
         state.started[element] += 1
         state.unit_stage[thread] = SEND_DATA
-        sleep(facts, state, thread, local_memory(state, core, code.first_ps[element], now), before, now)
+        delay = local_memory(facts, state, core, element, FIRST_AT, code.first_ps[element], now)
+        sleep(facts, state, thread, delay, before, now)
     elif stage == SEND_DATA:
         put(facts, state, core, DATA, code.peer[element], element)
         state.send_to[core] = -1
@@ -78,6 +83,7 @@ def start(facts: Facts, code: Code, state: State, core: int, unit: int, now: int
     thread = core * facts.units + unit
     element = state.unit_element[thread]
     kind = code.kind[element]
+    note(facts, state, element, BEGIN_AT, now)
     state.unit_since[thread] = now
     if unit >= FIRST_GROUP:
         if state.groups_active[core] == 0:
@@ -90,12 +96,13 @@ def start(facts: Facts, code: Code, state: State, core: int, unit: int, now: int
     if kind in (MATRIX, VECTOR):
         state.started[element] += 1
         state.unit_stage[thread] = SECOND
-        delay = local_memory(state, core, code.first_ps[element], now) + code.compute_ps[element]
-        sleep(facts, state, thread, delay, 0, now)
+        delay = local_memory(facts, state, core, element, FIRST_AT, code.first_ps[element], now)
+        sleep(facts, state, thread, delay + code.compute_ps[element], 0, now)
     elif kind in (FILL, COPY):
         state.started[element] += 1
         state.seconded[element] += 1
-        delay = local_memory(state, core, code.first_ps[element] + code.second_ps[element], now)
+        service = code.first_ps[element] + code.second_ps[element]
+        delay = local_memory(facts, state, core, element, FIRST_AT, service, now)
         last_wait(facts, state, core, unit, delay, 0, now)
     elif kind == LOAD:
         state.unit_stage[thread] = SECOND
@@ -103,7 +110,8 @@ def start(facts: Facts, code: Code, state: State, core: int, unit: int, now: int
     elif kind == STORE:
         state.started[element] += 1
         state.unit_stage[thread] = STORE_DATA
-        sleep(facts, state, thread, local_memory(state, core, code.first_ps[element], now), 0, now)
+        delay = local_memory(facts, state, core, element, FIRST_AT, code.first_ps[element], now)
+        sleep(facts, state, thread, delay, 0, now)
     elif kind == SEND:
         state.unit_stage[thread] = SEND_READ
         state.send_to[core] = code.peer[element]
@@ -133,16 +141,17 @@ def start_receiving(facts: Facts, code: Code, state: State, core: int, now: int)
         state.asked[sender * facts.cores + core] = 0
         state.receive_from[core] = sender
         state.wait_until[sender] = now
-        put(facts, state, core, READY, sender, 0)
+        put(facts, state, core, READY, sender, state.unit_element[thread])
     else:
         state.receive_from[core] = sender
         state.wait_from[core] = now
         state.wait_until[core] = NEVER
 
 
-def local_memory(state: State, core: int, service: int, now: int) -> int:
-    """Asks a core's memory for so much service; the time until it is done."""
+def local_memory(facts: Facts, state: State, core: int, element: int, access: int, service: int, now: int) -> int:
+    """Asks a core's memory for so much service, for an access of the element; the time until it is done."""
     begin_at = max(state.local_free[core], now)
+    note(facts, state, element, access, begin_at)
     state.local_free[core] = begin_at + service
     state.local_busy[core] += service
     return begin_at + service - now
