@@ -35,8 +35,8 @@ from ..interned import buffer_type, initialize, integer, segment_sizes, segments
 from ..shaped_types import MOST_ROWS, TILE, F32Shape
 from ..tile import ArrayAttr
 from ..traits import VerifiedAlone, VerifiedWithin
+from ..verification import verify_addresses
 from .attributes import Access, AccessAttr, access_attr, access_list
-from .tables import check_addresses
 from .values import TILE_BUFFER, Integer, is_tensor, shape_of
 
 INSTRUCTIONS: dict[str, int] = {
@@ -104,7 +104,7 @@ class AllocOp(IRDLOperation):
 
     def verify_arrays(self) -> None:
         """Raises a VerifyException if the table has wrong columns. The stream check looks at addresses."""
-        check_addresses(self.addresses, ("core", "address"))
+        verify_addresses(self.addresses, ("core", "address"))
 
 
 @irdl_op_definition
