@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import (
     I64,
@@ -28,8 +29,11 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 KEPT = 1 << 14
 """Of each kind; the least recently used give way."""
 
+Integer: TypeAlias = IntegerAttr[I64]
+"""The type of what :func:`integer` gives."""
 
-def integer(value: int) -> IntegerAttr[I64]:
+
+def integer(value: int) -> Integer:
     """The attribute `value : i64`."""
     return _integer(int(value))
 
@@ -87,7 +91,7 @@ def _unpacked(data: bytes) -> tuple[int, ...]:
 
 
 @lru_cache(KEPT)
-def _integer(value: int) -> IntegerAttr[I64]:
+def _integer(value: int) -> Integer:
     return IntegerAttr(value, i64)
 
 

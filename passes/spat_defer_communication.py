@@ -15,7 +15,7 @@ from ..analysis.contract import STRICTEST, Contract
 from ..analysis.message_times import row_reads
 from ..dialects.location import copy_location
 from ..dialects.spat import DeferredCommunicationOp, InputOp, OutputOp, ScheduledComputeBatchOp
-from ..lowering.placement_tables import lane_cores, read_lines
+from ..lowering.placement_tables import Ints, read_lines
 from .statistics import record_statistic
 
 
@@ -36,10 +36,11 @@ class SpatDeferCommunicationPass(ModulePass):
                 _defer(producer, producer.result, None)
             elif isinstance(producer, ScheduledComputeBatchOp):
                 for value in producer.outs:
-                    _defer(producer, value, lane_cores(producer))
+                    _defer(producer, value, producer.lane_cores)
 
 
-def _defer(producer: Operation, value: SSAValue, home: np.ndarray[tuple[int], np.dtype[np.int64]] | None) -> None:
+def _defer(producer: Operation, value: SSAValue, home: Ints | None) -> None:
+    """Writes down who needs rows of ``value``; ``home`` is the core of each row, or None if an input has them."""
     reads = row_reads(read_lines(value))
     if home is not None:
         reads = reads.where(reads.core != home[reads.row])

@@ -21,7 +21,7 @@ from ..dialects.spat import (
     ScheduledComputeBatchOp,
     shape_of,
 )
-from ..lowering.placement_tables import Ints, lane_cores, read_lines
+from ..lowering.placement_tables import Ints, read_lines
 from ..lowering.target import target_of
 from ..lowering.transfer_costs import TransferModel
 from ..support.diagnostics import TileError
@@ -67,7 +67,7 @@ class SpatRealizeCommunicationPass(ModulePass):
 
 def _realize(deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchOp, model: TransferModel) -> Ints:
     reads = row_reads(read_lines(deferred.result))
-    home = lane_cores(producer)
+    home = producer.lane_cores
     reads = reads.where(reads.core != home[reads.row])
     ready = producer.last_steps[reads.row]
     late = np.flatnonzero(ready >= reads.first)

@@ -23,13 +23,13 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ..interned import buffer_type, initialize, integer
-from ..shaped_types import MOST_ROWS, ROWS, TILE_OR_ROWS, F32Shape
+from ..interned import Integer, buffer_type, initialize, integer
+from ..shaped_types import MOST_ROWS, ROWS, TILE_OR_ROWS, F32Shape, shape_of
 from ..tile import ArrayAttr
 from ..traits import VerifiedWithin
 from ..verification import verify_addresses, verify_messages, verify_table
 from .program_ops import ConstantOp, ProgramOp
-from .values import BUFFER_OF_ROWS, VALUES, Integer, is_tensor, shape_of
+from .values import BUFFER_OF_ROWS, VALUES, is_tensor
 
 LOAD_COLUMNS = ("row", "core", "step")
 """Of a table of loads or stores, `i64[N, 3]`: the row, the core that moves it, and the step at which it does."""

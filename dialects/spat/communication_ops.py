@@ -20,12 +20,11 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..interned import initialize
-from ..shaped_types import ROWS
+from ..shaped_types import ROWS, shape_of
 from ..tile import ArrayAttr
 from ..traits import VerifiedWithin
 from ..verification import verify_messages, verify_table
 from .attributes import ChannelType
-from .tiles import shape_of
 
 NEED_COLUMNS = ("row", "core")
 """Of a table of needs, `i64[N, 2]`: row `row` of the tensor is read on `core`."""
