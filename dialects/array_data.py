@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, system_reason
 from .array_layout import Array, Rows, contiguous, is_large_transposed
 
 DTYPES: dict[str, np.dtype[Any]] = {
@@ -138,7 +138,7 @@ def load_resources(path: Path) -> None:
         with np.load(path, allow_pickle=False) as archive:
             loaded: dict[str, Array] = {name: archive[name] for name in archive.files}
     except OSError as error:
-        what = f"cannot read resources: {(error.strerror or str(error)).lower()}"
+        what = f"cannot read resources: {system_reason(error)}"
         raise TileError(str(path), what, "give the .npz written with the text") from error
     except (ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError, SyntaxError, MemoryError) as error:
         raise TileError(

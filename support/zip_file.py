@@ -1,9 +1,20 @@
-"""A zip to write, which is of no use unless it is closed."""
+"""Zips that are the same bytes for the same content, and of no use unless they are closed."""
 
 from __future__ import annotations
 
 import zipfile
 from types import TracebackType
+
+_TIME = (1980, 1, 1, 0, 0, 0)
+"""The earliest that a zip can hold: the time of writing would make every zip another one."""
+_UNIX = 3
+
+
+def stored_entry(name: str) -> zipfile.ZipInfo:
+    """An entry without compression whose bytes depend on its name and content alone."""
+    entry = zipfile.ZipInfo(name, _TIME)
+    entry.create_system = _UNIX
+    return entry
 
 
 class NewZip(zipfile.ZipFile):
