@@ -76,13 +76,16 @@ class Kernel:
         owners = (self.layout.Facts, self.layout.Code, self.layout.State)
         return [f"{owner.__name__.lower()}.{name}" for owner in owners for name in owner._fields]
 
+    def constants(self) -> dict[str, int]:
+        """The numbers that functions of the kernel know by name; they may come from other modules."""
+        return {
+            name: int(value) for name, value in vars(self.layout).items() if name.isupper() and isinstance(value, int)
+        }
+
     def text(self) -> str:
         """The kernel in LLVM's language."""
         functions = [node for module in self.modules for node in _functions(Path(str(module.__file__)))]
-        constants = {
-            name: value for name, value in vars(self.layout).items() if name.isupper() and isinstance(value, int)
-        }
-        return llvm_text.llvm_module(functions, constants, self.columns(), "run")
+        return llvm_text.llvm_module(functions, self.constants(), self.columns(), "run")
 
 
 _buffer_of: Callable[[Any], ctypes.Array[ctypes.c_char]] = (ctypes.c_char * 0).from_buffer
@@ -112,7 +115,7 @@ def function(kernel: Kernel) -> Callable[..., int]:
     triple = llvm.get_process_triple()
     target = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, features=features, opt=1, jit=True)
     sources = [Path(str(module.__file__)).read_bytes() for module in (*kernel.modules, kernel.layout, llvm_text)]
-    made_by = f"{llvm.llvm_version_info} {triple} {processor} {features}".encode()
+    made_by = f"{llvm.llvm_version_info} {triple} {processor} {features} {sorted(kernel.constants().items())}".encode()
     name = f"{kernel.name}-{hashlib.sha256(b'|'.join([made_by, *sources])).hexdigest()[:32]}.o"
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
     engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(_object_code(kernel, llvm, target, name)))

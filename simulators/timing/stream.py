@@ -205,12 +205,8 @@ def _check(stream: Stream) -> None:
     _refuse(stream, rows, _SIZED[op] & (units.length < 0), "has a negative length")
     _refuse(stream, rows, _BYTES[op] & (units.size < 0), "has a negative size")
     _refuse(stream, rows, _MUST_EXIST[op] & (units.peer < 0), "names a core that the program does not have")
-    _refuse(
-        stream,
-        rows,
-        _EVENTS[op] & ((event < 0) | (event >= EVENT_COUNT)),
-        f"names no event from 0 to {EVENT_COUNT - 1}",
-    )
+    no_event = _EVENTS[op] & ((event < 0) | (event >= EVENT_COUNT))
+    _refuse(stream, rows, no_event, f"names no event from 0 to {EVENT_COUNT - 1}")
 
 
 def _refuse(stream: Stream, rows: I64, wrong: Mask, what: str) -> None:
