@@ -28,11 +28,11 @@ from .instrumentation import PassInstrumentation, PassRun
 
 MOST_CHANGES = 4
 MOST_NODES = 3
-
+"""That a message names: the worst ones."""
 
 REMEDY = (
-    "this is a fault of the pass, not of the model: --guard=report goes on all the same, --guard-report FILE.json "
-    "writes what its authors need to know, who mend it or its contract"
+    "this is a fault of the pass, not of the model: --guard=report compiles the model all the same, and --guard-report "
+    "FILE.json writes what the authors of the pass need to correct it or its contract"
 )
 """For those who use a pass, and for those who write one."""
 
