@@ -55,7 +55,7 @@ class CoreReport:
 def build_reports(
     module: ModuleOp, program: Program, emission: Callable[[], Emission] | None = None
 ) -> Mapping[str, bytes]:
-    """`report.json` and `report.txt` of a package. ``emission`` counts that of the module."""
+    """`report.json` and `report.txt` of a package; ``emission`` gives :func:`.emission.emission_of` the module."""
     target = target_of(module)
     chip = next(op for op in module.body.block.ops if isinstance(op, pim.ProgramOp))
     cycles = instruction_cycles(program, target.machine, target.precision)

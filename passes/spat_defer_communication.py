@@ -28,7 +28,7 @@ class SpatDeferCommunicationPass(ModulePass):
 
     name = "spat-defer-communication"
     contract: ClassVar[Contract] = STRICTEST
-    """It only writes down what the placement of lanes means."""
+    """It only records what follows from the placement of lanes."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for producer in list(op.walk()):
