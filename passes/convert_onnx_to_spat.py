@@ -35,12 +35,12 @@ from ..lowering.target import set_target, width_fault
 class ConvertOnnxToSpatPass(ModulePass):
     """Lowers the network to compute batches, one lane per row of output positions.
 
-    The weight matrix of a layer is cut into slices (one array group each) and parts (one core each), and replicated. The
-    arrays of the machine are dealt to the layers so that the latency of a sample is least. Concatenations, reshapes and
-    channel permutations disappear, since they only rename channels; so do slices and splits at the boundaries of a
-    concatenation's operands, while others copy. Needs the normal form of `onnx-simplify`. Networks with more than
-    1 000 000 rows, in the inputs and the results of all layers together, and layers with more than 100 000 000
-    positions, are refused.
+    The weight matrix of a layer is cut into slices (one array group each) and parts (one core each), and replicated.
+    The arrays of the machine are dealt to the layers so that the latency of a sample is least. Concatenations, reshapes
+    and channel permutations disappear, since they only rename channels; so do slices and splits at the boundaries of a
+    concatenation's operands, while others copy. Needs the normal form of `onnx-simplify`. Networks with more than one
+    million rows, in the inputs and the results of all layers together, and layers with more than 100 million positions,
+    are refused.
     """
 
     name = "convert-onnx-to-spat"

@@ -227,8 +227,8 @@ class Guard(PassInstrumentation):
             self._override = (mode, left - 1) if left > 1 else None
 
     def explained(self, error: Exception) -> TileError | None:
-        """The reason for an error later in the pipeline, if it is that the guard has undone a pass that the rest needs: one
-        that lowers, or one that the error asks for."""
+        """The reason for an error later in the pipeline, if it is that the guard has undone a pass that the rest needs:
+        one that lowers, or one that the error asks for."""
         undone = [found for found in self.examined if found.fault and found.mode is Mode.ROLLBACK]
         missing = [found for found in undone if found.lowers]
         what, remedy = str(error), ""

@@ -32,7 +32,7 @@ def _contract(samples: int) -> Contract:
 
 @dataclass(frozen=True)
 class OnnxBatchPass(ModulePass):
-    """Turns a network that computes one sample into one that computes N, each as before and independently of the others.
+    """Makes a network for one sample compute N samples, each as before and independently of the others.
 
     The leading axis of inputs, outputs and everything that depends on inputs gets extent N instead of 1; constants are
     shared. The program then has N samples in flight: cores work on one while others finish the one before. A network in

@@ -21,8 +21,8 @@ class PimBufferizePass(ModulePass):
     """Gives tensors buffers in local memory, in place wherever that is legal.
 
     A distributed tensor becomes a `pim.rows` that all its users share; a tile becomes a `pim.alloc`, or the row of the
-    result that it ends up in. Tiles of instructions that run in turns shrink to the columns of one turn. A copy is added
-    only where an instruction would overwrite what is read later; the statistic `copies added` counts these.
+    result that it ends up in. Tiles of instructions that run in turns shrink to the columns of one turn. A copy is
+    added only where an instruction would overwrite what is read later; the statistic `copies added` counts these.
     """
 
     name = "pim-bufferize"

@@ -32,10 +32,11 @@ from .statistics import record_statistic
 class SpatRealizeCommunicationPass(ModulePass):
     """Replaces the deferred communication of computed tensors by messages of one row each.
 
-    A message travels when the schedule has planned it (`sends` of the batch); a row without a plan is sent as soon as it
-    has been computed. Steps are one order for the whole chip, and both cores execute a message at its place in this
+    A message travels when the schedule has planned it (`sends` of the batch); a row without a plan is sent as soon as
+    it has been computed. Steps are one order for the whole chip, and both cores execute a message at its place in this
     order, so blocking send and receive cannot deadlock: the message with the least step can always go. The rendezvous
-    check proves this again on the result. Rows of the network's inputs stay deferred: they are loaded from global memory.
+    check proves this again on the result. Rows of the network's inputs stay deferred: they are loaded from global
+    memory.
     """
 
     name = "spat-realize-communication"
