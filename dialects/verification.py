@@ -29,7 +29,7 @@ _UNSIGNED = {
     for dtype in DTYPES.values()
     if dtype.kind in "iu"
 }
-"""Of each type of integers, the one without a sign, and what numbers have to be less than."""
+"""For each integer type, the unsigned type of the same size, and what numbers have to be less than."""
 
 
 def numbers_fit(table: ArrayAttr) -> bool:
@@ -37,7 +37,7 @@ def numbers_fit(table: ArrayAttr) -> bool:
     data = table.data
     if not data.has_data or not data.array.size:
         return True
-    # As numbers without a sign, negative ones are the largest: so one look at all is enough.
+    # As unsigned numbers, negative ones are the largest: so one comparison is enough for both limits.
     unsigned, limit = _UNSIGNED[data.dtype]
     return int(np.maximum.reduce(data.array.view(unsigned), axis=None)) < limit
 
