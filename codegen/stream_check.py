@@ -1,8 +1,8 @@
-"""An independent validator of finished programs: everything that makes the simulator hang, crash or lie.
+"""An independent validator of finished programs: it finds what makes the simulator hang, crash or give wrong figures.
 
-It knows nothing of how a program was made and trusts nothing in it. Rules in order: the numbers are instructions; a
+It does not know how a program was made, and trusts nothing in it. The rules, in order: the numbers are instructions; a
 core begins and ends as the simulator needs it; it finds the same in its registers whenever it runs again; groups exist;
-messages pair up; communication finishes; every address lies in its memory. Hazards with ``rob_size`` above 1 are not
+messages pair up; communication finishes; every address is in its memory. Hazards with ``rob_size`` above 1 are not
 checked.
 """
 

@@ -18,8 +18,11 @@ def stored_entry(name: str) -> zipfile.ZipInfo:
 
 
 class NewZip(zipfile.ZipFile):
-    """The standard library's completes an archive even where its writing has failed, as it does when nobody needs it
-    any more: into a file that is closed by then, or on a disk that is full. This one leaves it as it is."""
+    """A zip to write that is left incomplete if writing fails.
+
+    The standard library's would be completed all the same, on an exception or when it is collected, although its file
+    may be closed by then, or the disk full.
+    """
 
     def __exit__(
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
