@@ -125,8 +125,8 @@ def _documentation(thing: object) -> str:
 # Operators
 
 OPERATORS_INTRODUCTION = f"""\
-An operator goes through three stages: the importer (`.onnx` → `onnx`), `onnx-simplify`, and `convert-onnx-to-spat`. What a
-stage refuses is an error that names the node, the operator and the reason; each stage reports all its refusals at once.
+An operator goes through three stages: the importer (`.onnx` → `onnx`), `onnx-simplify` and `convert-onnx-to-spat`. An
+error names the node and the operator that a stage refuses, and the reason; each stage reports all its refusals at once.
 
 For every operator:
 

@@ -10,6 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.contract import STRICTEST, Contract
 from ..analysis.message_times import row_reads
@@ -50,9 +51,7 @@ def _defer(producer: Operation, value: SSAValue, home: Ints | None) -> None:
         return
     record_statistic("rows needed elsewhere", len(needs))
     deferred = copy_location(producer, DeferredCommunicationOp(value, np.ascontiguousarray(needs)))
-    block = producer.parent
-    assert block is not None
-    block.insert_op_after(deferred, producer)
+    Rewriter.insert_op(deferred, InsertPoint.after(producer))
     # An output is stored by the core that computes it.
     value.replace_uses_with_if(
         deferred.result, lambda use: not isinstance(use.operation, OutputOp | DeferredCommunicationOp)

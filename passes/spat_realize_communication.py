@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from ..analysis.contract import Contract, changes_meaning, no_longer_known, of
 from ..analysis.message_order import check_rendezvous, lists_from_order
@@ -85,12 +86,7 @@ def _realize(deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchO
     messages = messages[np.lexsort((messages[:, 2], messages[:, 0], messages[:, 3]))]
     send = copy_location(deferred, ChannelSendOp(deferred.source, messages))
     receive = copy_location(deferred, ChannelReceiveOp(deferred.source, send.channel))
-    block = deferred.parent
-    assert block is not None
-    block.insert_ops_before([send, receive], deferred)
-    deferred.result.replace_all_uses_with(receive.result)
-    deferred.detach()
-    deferred.erase()
+    Rewriter.replace_op(deferred, [send, receive])
     return messages
 
 
