@@ -155,6 +155,13 @@ def parse_json(data: bytes, source: str) -> object:
         raise TileError(source, f"is not valid JSON: {error}", "correct it") from None
 
 
+def require_whole(value: object, least: int, most: int) -> int:
+    """``value`` if it is a whole number within the bounds; a ValueError otherwise."""
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError(f"{str(value)[:40]} is no whole number from {least} to {most}")
+    return value
+
+
 def _unique_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):

@@ -1,1 +1,1 @@
-"""From scheduled, addressed IR to instruction columns and packages."""
+"""From scheduled IR with addresses to instruction columns and packages, and the checks of both."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .columns import Columns, Target
-from .isa import OFFSET_BITS, OP_LIMIT, TWO_VECTOR_OPS, VECTOR_OPS, Op
+from .isa import OFFSET_BITS, ONE_ELEMENT_OPS, OP_LIMIT, TWO_VECTOR_OPS, VECTOR_OPS, Op
 from .registers import RegisterValues
 
 I64 = npt.NDArray[np.int64]
@@ -42,6 +42,11 @@ class Accesses:
         """How far each instruction reaches into its core's local memory."""
         return np.maximum(np.maximum(self.read.end, self.read2.end), self.write.end)
 
+    @property
+    def global_end(self) -> I64:
+        """How far each instruction reaches into global memory."""
+        return np.maximum(self.global_read.end, self.global_write.end)
+
 
 def _flags(*ops: Op) -> npt.NDArray[np.bool_]:
     return np.isin(np.arange(OP_LIMIT), ops)
@@ -52,7 +57,7 @@ _READS_TWO = _flags(*TWO_VECTOR_OPS)
 _WRITES = _flags(Op.MVMUL, *VECTOR_OPS, Op.LD, Op.LLDI, Op.LMV, Op.RECV)
 _STRIDED = _flags(Op.VMV, Op.VAVG)
 _VECTOR = _flags(*VECTOR_OPS)
-_ONE_RESULT = _flags(Op.VVDMUL, Op.VAVG)
+_ONE_RESULT = _flags(*ONE_ELEMENT_OPS)
 
 
 def accesses(

@@ -18,20 +18,21 @@ from ..support.machine_code import Kernel, can_compile
 from . import address_kernel
 from .address_kernel import CANDIDATES, FAR, ROUNDS, Facts
 from .instruction_table import NO_ADDRESS, InstructionTable
-from .isa import ISA, OFFSET_BITS, OP_LIMIT, VECTOR_OPS, Op
+from .isa import ISA, OFFSET_BITS, OP_LIMIT, REGISTER_COLUMNS, VECTOR_OPS, Op
 
 I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.integer]
 
-OPERANDS = ("rd", "rs1", "rs2")
-"""The columns of a plan: registers of destination, source and second source."""
-
-_BITS = np.array([OFFSET_BITS[name] for name in OPERANDS])
-_SELECTABLE = np.array([[name in ISA[Op(op)].offsets if op else False for name in OPERANDS] for op in range(OP_LIMIT)])
+_BITS = np.array([*OFFSET_BITS.values()])
+_SELECTABLE = np.array(
+    [[name in ISA[Op(op)].offsets if op else False for name in REGISTER_COLUMNS] for op in range(OP_LIMIT)]
+)
+"""[opcodes, operands]: whether the offset can be added to an operand; operands are in order of `REGISTER_COLUMNS`."""
 _MISREAD = _SELECTABLE * (_BITS & ~OFFSET_BITS["rd"])
 """By opcode and operand: the bit that switches the offset on in the simulator's reorder buffer; 0 if `select` does."""
 _NONE = 1 << 62
+"""In place of an address or a distance; also more than any choice costs."""
 
 WORTH_COMPILING = 20_000
 """Instructions from which on loading the machine code takes less time than it saves; llvmlite is there by then."""
@@ -176,7 +177,7 @@ class _Operands:
         some = _Operands(
             self.address[rows], self.ascending[rows], self.count[rows], self.place[rows], None, self.unit[rows]
         )
-        _, offset, selected = some.planned(np.tile(np.isin(np.arange(5), kept), (len(rows), 1)))
+        _, offset, selected = some.planned(np.tile(np.isin(np.arange(CANDIDATES), kept), (len(rows), 1)))
         bits = self.misread[rows]
         added = ((offset // some.unit)[:, None] & bits) != 0
         return (offset != 0) & (added != (selected & (bits != 0))).any(axis=1)
@@ -222,7 +223,7 @@ class _Group:
     @classmethod
     def of(cls, operands: _Operands, count: int) -> _Group:
         rows = np.flatnonzero(operands.count == count)
-        choices = np.array([np.isin(np.arange(5), choice) for choice in _CHOICES[count]], np.int64)
+        choices = np.array([np.isin(np.arange(CANDIDATES), choice) for choice in _CHOICES[count]], np.int64)
         penalty = np.zeros((len(rows), len(choices)), np.int64)
         if operands.misread is not None:
             for number, choice in enumerate(_CHOICES[count]):

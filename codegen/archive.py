@@ -12,18 +12,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, system_reason
 from ..support.files import atomic_directory, atomic_file, is_device
-from ..support.zip_file import NewZip
+from ..support.zip_file import NewZip, stored_entry
 from .background_hash import BackgroundHash, background_hash
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 ZIP_SUFFIX = ".tilepkg"
-_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 _ZIP_MODE = 0o644 << 16
+"""Of the files in a zip: readable by all, writable by the owner."""
 _PIECE_BYTES = 1 << 20
+"""Read at once from a file that is only hashed."""
+
+
+RECOMPILE = "compile the model again"
+"""What a user does about a package that is damaged."""
+
+
+def corrupt(source: str, what: str) -> TileError:
+    """The user error about a file of a package, ``source``, that is not as it was written."""
+    return TileError(source, f"is corrupt: {what}", RECOMPILE)
 
 
 @dataclass(frozen=True)
@@ -99,10 +109,9 @@ class _ZipWriter(ArchiveWriter):
         self._archive = archive
 
     def _open(self, name: str) -> IO[bytes]:
-        info = zipfile.ZipInfo(name, _ZIP_TIME)
-        info.create_system = 3
-        info.external_attr = _ZIP_MODE
-        return self._archive.open(info, "w", force_zip64=True)
+        entry = stored_entry(name)
+        entry.external_attr = _ZIP_MODE
+        return self._archive.open(entry, "w", force_zip64=True)
 
 
 @contextmanager
@@ -131,8 +140,7 @@ def _writing(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        what = f"cannot be written: {(error.strerror or str(error)).lower()}"
-        raise TileError(str(path), what, "name another place") from None
+        raise TileError(str(path), f"cannot be written: {system_reason(error)}", "name another place") from None
 
 
 class ArchiveReader(ABC):
@@ -141,9 +149,10 @@ class ArchiveReader(ABC):
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    @abstractmethod
     def read(self, name: str) -> bytes:
         """The whole file."""
+        with self._open(name) as file:
+            return file.read()
 
     def facts(self, name: str) -> FileFacts:
         """Size and hash of a file, of which no more than a piece is held."""
@@ -160,16 +169,12 @@ class ArchiveReader(ABC):
     @abstractmethod
     def __contains__(self, name: object) -> bool: ...
 
-    def error(self, name: str, what: str, remedy: str = "compile the model again") -> TileError:
+    def error(self, name: str, what: str, remedy: str = RECOMPILE) -> TileError:
         """A user error about one of the files."""
         return TileError(f"{self.path}/{name}" if name else str(self.path), what, remedy)
 
 
 class _DirectoryReader(ArchiveReader):
-    def read(self, name: str) -> bytes:
-        with self._open(name) as file:
-            return file.read()
-
     @contextmanager
     def _open(self, name: str) -> Generator[IO[bytes]]:
         try:
@@ -188,10 +193,6 @@ class _ZipReader(ArchiveReader):
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
         super().__init__(path)
         self._archive = archive
-
-    def read(self, name: str) -> bytes:
-        with self._open(name) as file:
-            return file.read()
 
     @contextmanager
     def _open(self, name: str) -> Generator[IO[bytes]]:

@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from ..dialects.array_layout import contiguous
 from ..support.diagnostics import TileError
-from ..support.zip_file import NewZip
+from ..support.zip_file import NewZip, stored_entry
+from .archive import corrupt
 from .byte_sink import FileSink
 
-_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 _MOST_HEADER_BYTES = 4096
+"""Of the header of an array: ours take 128. numpy parses a header as Python, so that long ones are not safe to read."""
 
 Array = npt.NDArray[Any]
 
@@ -34,9 +35,7 @@ class ArraysWriter:
     def add_pieces(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...], pieces: Iterable[Array]) -> None:
         """One array of ``shape`` whose elements the pieces give in order; they are never joined in memory."""
         little = np.dtype(dtype).newbyteorder("<")
-        info = zipfile.ZipInfo(f"{name}.npy", _ZIP_TIME)
-        info.create_system = 3
-        with self._archive.open(info, "w", force_zip64=True) as entry:
+        with self._archive.open(stored_entry(f"{name}.npy"), "w", force_zip64=True) as entry:
             header = {"descr": np.lib.format.dtype_to_descr(little), "fortran_order": False, "shape": shape}
             np.lib.format.write_array_header_1_0(entry, header)
             for piece in pieces:
@@ -88,4 +87,4 @@ class ArraysReader:
         return shape, dtype, memoryview(data)[file.tell() :]
 
     def _corrupt(self, what: str) -> TileError:
-        return TileError(self._source, f"is corrupt: {what}", "compile the model again")
+        return corrupt(self._source, what)

@@ -15,7 +15,7 @@ from lark.exceptions import UnexpectedInput
 
 from ..support.diagnostics import TileError, TileErrors
 from .columns import COLUMN_TYPES, Columns, Program, Target
-from .isa import BY_MNEMONIC, INT32_MAX, INT32_MIN, Field, OpInfo
+from .isa import BY_MNEMONIC, INT32_MAX, INT32_MIN, REGISTER_COLUMNS, Field, OpInfo
 
 _ERRORS_SHOWN = 20
 _MOST_CORES = 4096
@@ -176,7 +176,7 @@ class _Assembler:
 
 def is_register(field: Field) -> bool:
     """Whether an operand is a register, written by position, and not a named number."""
-    return field.column in ("rd", "rs1", "rs2")
+    return field.column in REGISTER_COLUMNS
 
 
 def _offset_fields(info: OpInfo) -> tuple[Field, ...]:

@@ -36,8 +36,9 @@ def build_package(
 ) -> Package:
     """Generates the code of the module's `pim.program`. Raises TileError if it is not ready for that.
 
-    ``emission`` counts that of this module, for the report: the code does not depend on it. The ``writer`` that is
-    going to write the package begins meanwhile. ``nodes`` are those of the network that the module was lowered from.
+    ``emission`` gives :func:`.emission.emission_of` this module, which the report needs and others may need too; the
+    code does not depend on it. The ``writer`` of the package begins with what is ready. ``nodes`` are those of the
+    network that the module was lowered from.
     """
     target = target_of(module)
     program = _program(module)

@@ -7,14 +7,15 @@ on. What a column means for an opcode stands in :mod:`.isa`; a column that an op
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .isa import mnemonic
+from ..analysis.json_record import require_whole
+from .isa import INT32_MAX, mnemonic
 
 if TYPE_CHECKING:
     from ..analysis.machine import Machine, Precision
@@ -146,6 +147,11 @@ class Target:
             local_memory_bytes=machine.local_memory_bytes,
             element_bytes=precision.input_bytes,
         )
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, object]) -> Target:
+        """What ``asdict`` made of a target. A ValueError or TypeError if the content is none."""
+        return cls(**{name: require_whole(value, 1, INT32_MAX) for name, value in content.items()})
 
     @property
     def local_elements(self) -> int:

@@ -43,8 +43,8 @@ _GONE = {
 
 
 def code_generation_contract(module: ModuleOp, emission: Callable[[], Emission] | None = None) -> Contract:
-    """The contract for the package of this module, whose addresses are planned; ``emission`` counts that of the
-    module."""
+    """The contract for the package of this module, whose addresses are planned; ``emission`` gives
+    :func:`.emission.emission_of` it, and is by default that function itself."""
     return Contract(
         {
             **dict.fromkeys(_SAME, EQUAL),

@@ -29,9 +29,9 @@ class FilesAhead:
         self._is_given_up = Event()
 
     def begin(self, name: str, source: object, write: Write, *, is_small: bool) -> None:
-        """Begins to write a file on a thread: to memory if it is small, which keeps its thread from waiting for those
-        that hash; else to its place, if the archive takes several files at a time, or not at all. What the file holds
-        comes from ``source``."""
+        """Begins to write a file on a thread. A small one is written to memory, so that its thread does not wait for
+        those that hash. A large one is written to its place if the archive takes several files at a time; otherwise it
+        is not begun. ``source`` is what the content is made from."""
         assert name not in self._begun, f"{name} begins twice"
         if is_small:
             held = BytesIO()
@@ -52,7 +52,7 @@ class FilesAhead:
             self._create(name, lambda file: _write(content, file))
 
     def give_up(self) -> None:
-        """Of what has begun, no more is written than the pieces at hand: at the end, no thread writes."""
+        """Stops writing. What threads have at hand is still written; after that, no thread writes."""
         self._is_given_up.set()
         for begun in self._begun.values():
             begun.writing.wait()

@@ -34,8 +34,8 @@ def guard_package(
 ) -> Package:
     """Judges the package that was made of the module, and returns it with the proxies of every stage in its report.
 
-    ``seconds`` is what code generation took; ``check`` the check of the streams, if it has run, and ``emission`` counts
-    that of the module. Raises a GuardError if the package breaks the contract of code generation.
+    ``seconds`` is what code generation took, ``check`` the check of the streams, if it has run, and ``emission`` gives
+    :func:`.emission.emission_of` the module. Raises a GuardError if the package breaks the contract of code generation.
     """
     target = target_of(module)
 

@@ -64,6 +64,9 @@ OP_LIMIT = max(Op) + 1
 OFFSET_BITS = {"rd": 1, "rs1": 2, "rs2": 4}
 """By register column, what ``select`` contains if the offset is added to that operand."""
 
+REGISTER_COLUMNS = tuple(OFFSET_BITS)
+"""The columns that hold numbers of registers: of the destination, the source and the second source."""
+
 
 class Unit(Enum):
     """Where an instruction executes. SETUP and SCALAR leave the pipeline at decode and never end a program."""

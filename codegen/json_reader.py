@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ..support.diagnostics import TileError, system_reason
 from .columns import COLUMN_TYPES, Columns, Program, Target
 from .field_check import field_faults
-from .isa import BY_CODE, BY_MNEMONIC, ISA, OP_LIMIT, REGISTER_COUNT
+from .isa import BY_CODE, BY_MNEMONIC, ISA, OP_LIMIT, REGISTER_COLUMNS, REGISTER_COUNT
 
 I64 = npt.NDArray[np.int64]
 
@@ -31,12 +31,12 @@ SLD = OP_LIMIT
 """The code of ``sld``, which exists in streams only: the simulator takes a cycle for it and sets r0 to 0."""
 
 FIELDS = (
-    *("rd", "rs1", "rs2", "imm", "len", "size", "core", "group", "relu"),
+    *REGISTER_COLUMNS,
+    *("imm", "len", "size", "core", "group", "relu"),
     *("ibiw", "obiw", "mbiw", "event_register", "wait_value", "offset_value", "offset_select"),
 )
 """The numbers of an instruction. The last two stand in an object ``offset``."""
 
-_REGISTERS = ("rd", "rs1", "rs2")
 _OFFSETS = ("offset_value", "offset_select")
 _CODES = {name: int(info.op) for name, info in BY_MNEMONIC.items()} | {"sld": SLD}
 _MOST_CORES = 1 << 16
@@ -179,7 +179,7 @@ def _read_core(value: object, source: str, core: int) -> dict[str, I64]:
             found[name] = _column([offset.get(name, 0) for offset in offsets])
     except (TypeError, KeyError, AttributeError, ValueError, OverflowError):
         raise _first_error(lines, source, core) from None
-    for name in _REGISTERS:
+    for name in REGISTER_COLUMNS:
         if len(rows := np.flatnonzero((found[name] < 0) | (found[name] >= REGISTER_COUNT))):
             row = int(rows[0])
             raise _error(source, core, row, f"{name} is {found[name][row]}, not a register from 0 to 31")

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..analysis.json_record import parse_json
+from ..analysis.json_record import parse_json, require_whole
 from ..support.diagnostics import TileError
-from .archive import FileFacts
+from .archive import RECOMPILE, FileFacts, corrupt
 from .columns import Program, Target
 from .isa import ISA, OP_LIMIT, Op, Unit
 from .memory_image import TensorLayout
@@ -120,28 +120,28 @@ def parse_manifest(data: bytes, source: str) -> Manifest:
         raise TileError(source, f"has version {str(found.get('version'))[:40]}, this is version {VERSION}", remedy)
     try:
         if found["sha256"] != content_sha256(found):
-            raise TileError(source, "does not have the content that its sha256 says", "compile the model again")
+            raise TileError(source, "does not have the content that its sha256 says", RECOMPILE)
         return _fields(found)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise TileError(source, f"is corrupt: {type(error).__name__} {error}", "compile the model again") from None
+        raise corrupt(source, f"{type(error).__name__} {error}") from None
 
 
 def _fields(found: dict[str, Any]) -> Manifest:
     tensors = [*found["inputs"], *found["outputs"]]
     layouts = tuple(_layout(tensor) for tensor in tensors)
     split = len(found["inputs"])
-    samples = _whole(found.get("samples", 1), 1, 2**31)
+    samples = require_whole(found.get("samples", 1), 1, 2**31)
     if samples > 1 and any(layout.shape[:1] != (samples,) for layout in layouts):
         raise ValueError(f"not all tensors are of {samples} samples")
     return Manifest(
         machine=_origin(found["machine"]),
         model=_origin(found["model"]),
         options=dict(found["options"]),
-        global_memory_bytes=_whole(found["global_memory_bytes"], 0, 2**48),
+        global_memory_bytes=require_whole(found["global_memory_bytes"], 0, 2**48),
         inputs=layouts[:split],
         outputs=layouts[split:],
         files={name: _facts(name, facts) for name, facts in found["files"].items()},
-        target=Target(**{name: _whole(value, 1, 2**31 - 1) for name, value in found["target"].items()}),
+        target=Target.from_json(found["target"]),
         samples=samples,
         indexed=frozenset(number for number, tensor in enumerate(tensors) if tensor.get("index") is True),
     )
@@ -154,7 +154,7 @@ def _origin(content: dict[str, Any]) -> Origin:
 def _facts(name: str, content: dict[str, Any]) -> FileFacts:
     if not _FILE_NAME.fullmatch(name):
         raise ValueError(f"{name[:40]!r} is no file name")
-    return FileFacts(_whole(content["size_bytes"], 0, 2**62), _string(content["sha256"]))
+    return FileFacts(require_whole(content["size_bytes"], 0, 2**62), _string(content["sha256"]))
 
 
 def _layout(content: dict[str, Any]) -> TensorLayout:
@@ -164,18 +164,12 @@ def _layout(content: dict[str, Any]) -> TensorLayout:
         raise ValueError(f"a tensor of shape {list(shape)} with strides {list(strides)}")
     if content["dtype"] not in _DTYPES:
         raise ValueError(f"element type {str(content['dtype'])[:40]!r}")
-    address = _whole(content["address_bytes"], 0, 2**48)
+    address = require_whole(content["address_bytes"], 0, 2**48)
     return TensorLayout(_string(content["name"]), shape, address, strides, content["dtype"])
 
 
 def _wholes(values: Sequence[object], least: int, most: int) -> tuple[int, ...]:
-    return tuple(_whole(value, least, most) for value in values)
-
-
-def _whole(value: object, least: int, most: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ValueError(f"{str(value)[:40]} is no whole number from {least} to {most}")
-    return value
+    return tuple(require_whole(value, least, most) for value in values)
 
 
 def _string(value: object) -> str:

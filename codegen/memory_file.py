@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..support.diagnostics import TileError
+from .archive import corrupt
 from .arrays_file import ArraysReader, ArraysWriter
 from .byte_sink import FileSink
 from .memory_image import F32, I64, Constant, WeightTable
@@ -79,8 +80,8 @@ class MemoryReader:
     def _split(self, values: F32, lengths: I64, name: str) -> list[F32]:
         ends = np.cumsum(lengths)
         if int(sum(lengths.tolist())) != len(values):
-            raise self._corrupt(f"{name} do not have the lengths that are said of them")
+            raise self._corrupt(f"{name} do not have the lengths that the file gives for them")
         return [values[end - length : end] for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)]
 
     def _corrupt(self, what: str) -> TileError:
-        return TileError(self._source, f"is corrupt: {what}", "compile the model again")
+        return corrupt(self._source, what)

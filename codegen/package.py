@@ -26,7 +26,7 @@ from typing import cast
 from ..support.background import Background
 from ..support.diagnostics import TileError, system_reason
 from ..support.files import require_folder
-from .archive import ZIP_SUFFIX, ArchiveReader, ArchiveWriter, FileFacts, read_archive, write_archive
+from .archive import ZIP_SUFFIX, ArchiveReader, ArchiveWriter, FileFacts, corrupt, read_archive, write_archive
 from .byte_sink import ByteSink, FileSink
 from .columns import Program
 from .files_ahead import FilesAhead
@@ -171,7 +171,7 @@ def read_package(path: Path, with_reports: bool = False) -> Package:
     )
     faults = package_faults(program, weights, package.memory, package.inputs, package.outputs)
     if faults:
-        raise TileError(str(path), f"is corrupt: {faults[0]}", "compile the model again")
+        raise corrupt(str(path), faults[0])
     return package
 
 

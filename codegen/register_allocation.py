@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .address_plan import OPERANDS, AddressPlan, plan_addresses
+from .address_plan import AddressPlan, plan_addresses
 from .columns import COLUMN_TYPES, Columns
 from .global_layout import address_words
 from .instruction_table import InstructionTable
-from .isa import REGISTER_COUNT, Op
+from .isa import REGISTER_COLUMNS, REGISTER_COUNT, Op
 from .register_replacement import assign_registers
 
 I64 = npt.NDArray[np.int64]
@@ -89,8 +89,8 @@ def _without_first_zeros(table: InstructionTable, loads: _Loads) -> _Loads:
 
 def _with_global(table: InstructionTable, local: npt.NDArray[np.uint8], high: int) -> npt.NDArray[np.uint8]:
     """The registers of all operands: those of global addresses are put into ``local``."""
-    local[table.op == Op.LD, OPERANDS.index("rs1")] = high
-    local[table.op == Op.ST, OPERANDS.index("rd")] = high
+    local[table.op == Op.LD, REGISTER_COLUMNS.index("rs1")] = high
+    local[table.op == Op.ST, REGISTER_COLUMNS.index("rd")] = high
     return local
 
 
@@ -118,7 +118,7 @@ def _interleaved(
     out["a"][slot] = np.concatenate([one.value for one in loads])[order]
 
     out["op"][position] = table.op
-    for name, column in zip(OPERANDS, registers.T, strict=True):
+    for name, column in zip(REGISTER_COLUMNS, registers.T, strict=True):
         out[name][position] = column
     out["a"][position], out["b"][position] = table.a, table.b
     out["c"][position], out["select"][position] = plan.offset, plan.select

@@ -20,7 +20,7 @@ WORTH_COMPILING = 2_000
 scheduling."""
 
 _MOST_VALUES = 1 << 24
-"""Up to which values are numbers of their own; higher ones are numbered."""
+"""Values below this index tables directly; if there are higher ones, all are numbered first."""
 
 REPLACEMENT = Kernel("registers", (replacement_kernel,), replacement_kernel)
 
@@ -42,13 +42,13 @@ def assign_registers(
 ) -> Assignment:
     """Registers of the pool for values [n, operands] of instructions in order, core by core; register 0 holds 0.
 
-    Registers are loaded as rarely as is possible (Belady's rule: evict what is used furthest in the future). The pool
-    has more registers than an instruction has operands; what they hold at a core's start is of no use. Values are not
-    negative, nor so large that as many for each core have no numbers of 64 bits.
+    Registers are loaded as rarely as possible (Belady's rule: evict what is used furthest in the future). The pool has
+    more registers than an instruction has operands; what they hold at a core's start is not used. Values are not
+    negative.
 
-    ``forced`` [n] is what an instruction finds in the first register of the pool besides, -1 for nothing: a register
-    that is at everybody's disposal in between, on cores where that helps. It is loaded even if it is 0. What makes room
-    is no longer the best choice in all cases then, as only the next moment is known at which it has to be free.
+    ``forced`` [n] is a value that an instruction also needs, in the first register of the pool; -1 for none. It is
+    loaded even if it is 0. On cores where that saves loads, this register serves other values in between. The choice of
+    what to evict is then not always the best, since it only takes the next forced value into account.
     """
     rows, count = value.shape
     number, values = _numbered(value)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .columns import Columns, Program
-from .isa import ISA, OP_LIMIT, REGISTER_COUNT, SCALAR_OPS, Op
+from .isa import ISA, OP_LIMIT, REGISTER_COLUMNS, REGISTER_COUNT, SCALAR_OPS, Op
 from .registers import final_values
 
 I64 = npt.NDArray[np.int64]
@@ -19,7 +19,7 @@ _PAIRS = {Op.LD: "rs1", Op.ST: "rd"}
 
 
 def _reads(op: Op) -> tuple[tuple[str, int], ...]:
-    columns = [name for name in ISA[op].columns if name in ("rd", "rs1", "rs2")]
+    columns = [name for name in ISA[op].columns if name in REGISTER_COLUMNS]
     if op in SCALAR_OPS:
         columns.remove("rd")
     pair = [(_PAIRS[op], 1)] if op in _PAIRS else []
@@ -45,10 +45,9 @@ def most_loads(op: Op, in_order: bool) -> int:
 
 
 _IS_SCALAR = np.isin(np.arange(OP_LIMIT), list(SCALAR_OPS))
-_OPERANDS = ("rd", "rs1", "rs2")
 _READ = {
     (name, offset): np.array([op in ISA and (name, offset) in REGISTER_READS[Op(op)] for op in range(OP_LIMIT)])
-    for name in _OPERANDS
+    for name in REGISTER_COLUMNS
     for offset in (0, 1)
 }
 """By column and what is added to its number: which opcodes read that register."""

@@ -1,10 +1,10 @@
 """The values of the scalar registers at every instruction.
 
-The streams have no branches and registers are written by scalar instructions only, so each value is a function of the
-stream. Machine code goes through it (:mod:`.register_kernel`); where there is none, no instruction is executed by
-itself: ``sldi`` alone needs a forward fill. Chains of ``saddi`` and ``smuli`` are affine maps, which compose: they are
-resolved by doubling. Only ``sadd``, ``ssub`` and ``smul``, which have two sources, are taken one by one. Arithmetic is
-that of the machine: 32 bits, wrapping.
+Streams have no branches, and only scalar instructions write registers, so each value is a function of the stream.
+Machine code follows it instruction by instruction (:mod:`.register_kernel`). Without llvmlite, numpy computes all
+values at once: those of ``sldi`` by a forward fill, those of chains of ``saddi`` and ``smuli``, which are affine maps,
+by composing maps in pairs (doubling). Only ``sadd``, ``ssub`` and ``smul``, which have two sources, are taken one by
+one. Arithmetic is that of the machine: 32 bits, wrapping.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def register_values(columns: Columns, begin: Sequence[int] | I64 = (0,)) -> Regi
     """Resolves the registers of the instructions (valid ones) of one core, or of several: ``begin`` says where each one
     begins, the first one at 0. All registers of a core begin as 0."""
     if len(columns) >= WORTH_COMPILING and can_compile():
-        return _gone_through(columns, begin)
+        return _followed(columns, begin)
     cores = [_of_core(columns.take(slice(*span))) for span in pairwise([*begin, len(columns)])]
     return RegisterValues(*(np.concatenate(values) for values in zip(*cores, strict=True)))
 
@@ -67,7 +67,7 @@ def _of_core(columns: Columns) -> tuple[I32, ...]:
     return tuple(values[index] for index in write_before.operands())
 
 
-def _gone_through(columns: Columns, begin: Sequence[int] | I64) -> RegisterValues:
+def _followed(columns: Columns, begin: Sequence[int] | I64) -> RegisterValues:
     """The same by machine code."""
     code = (
         np.append(np.array(begin, np.int64), len(columns)),

@@ -59,8 +59,8 @@ def build_reports(
     emission: Callable[[], Emission] | None = None,
     nodes: Sequence[NetworkNode] = (),
 ) -> Mapping[str, bytes]:
-    """`report.json` and `report.txt` of a package. ``emission`` counts that of the module; ``nodes`` are those of the
-    network that it was lowered from, as far as they are known."""
+    """`report.json` and `report.txt` of a package; ``emission`` gives :func:`.emission.emission_of` the module, and
+    ``nodes`` are those of the network that it was lowered from, as far as they are known."""
     target = target_of(module)
     chip = next(op for op in module.body.block.ops if isinstance(op, pim.ProgramOp))
     cycles = instruction_cycles(program, target.machine, target.precision)

@@ -1,9 +1,9 @@
 """Rows of numbers as text, in bulk: each kind of row has a template.
 
 A template is a list of pieces: bytes that stand as they are, and names of columns whose numbers are written in decimal.
-Many rows are written one after another by machine code, if there is any (:mod:`.text_kernel`). Otherwise numpy fills in
-the numbers of many at once: rows are laid out side by side in one byte matrix, unused places hold NUL, and those are
-dropped in the end.
+Machine code writes many rows one after another, if llvmlite is installed (:mod:`.text_kernel`). Otherwise numpy fills
+in the numbers of all rows at once: each row is a line of one byte matrix, whose unused places hold NUL and are dropped
+at the end.
 """
 
 from __future__ import annotations

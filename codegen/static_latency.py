@@ -1,9 +1,9 @@
 """How long one sample takes, from the planned IR alone: before there is code, and without executing any.
 
-Every core executes what the IR has for it in the order of events, one instruction after another. What cores do to each
-other is followed event by event: messages, with their requests and answers, and the queue of global memory. Scalar
-instructions are not known before registers are allocated, and take no time here; a reorder buffer of more than one
-entry lets a core do several things at once, which is not looked at. `docs/timing.md` states the error.
+Every core executes what the IR has for it in the order of events, one instruction after another. Interactions between
+cores are simulated event by event: messages, with their requests and answers, and the queue of global memory. Scalar
+instructions are not known before registers are allocated, and take no time here. A reorder buffer of more than one
+entry, with which a core does several things at once, is not modelled. `docs/timing.md` states the error.
 """
 
 from __future__ import annotations

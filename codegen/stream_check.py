@@ -1,8 +1,8 @@
-"""An independent validator of finished programs: everything that makes the simulator hang, crash or lie.
+"""An independent validator of finished programs: it finds what makes the simulator hang, crash or give wrong figures.
 
-It knows nothing of how a program was made and trusts nothing in it. Rules in order: the numbers are instructions; a
+It does not know how a program was made, and trusts nothing in it. The rules, in order: the numbers are instructions; a
 core begins and ends as the simulator needs it; it finds the same in its registers whenever it runs again; groups exist;
-messages pair up; communication finishes; every address lies in its memory. Hazards with ``rob_size`` above 1 are not
+messages pair up; communication finishes; every address is in its memory. Hazards with ``rob_size`` above 1 are not
 checked.
 """
 
@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..support.diagnostics import TileError, TileErrors
-from .access import Range, accesses
-from .columns import Program
+from .access import Accesses, Range, accesses
+from .columns import Program, Target
 from .field_check import field_faults
 from .isa import OP_LIMIT, SCALAR_OPS, Op
 from .memory_image import WeightTable
@@ -205,26 +205,8 @@ class StreamCheck:
         # A core without instructions would take that of the next one's first.
         ends = np.maximum.reduceat(reach, begin[:-1] - begin[0]) * (lengths > 0)
         self.local_bytes += ends.tolist()
-        local, anywhere = target.local_memory_bytes, np.iinfo(np.int64).max
-        shared = anywhere if self.global_memory_bytes is None else self.global_memory_bytes
-        faults: list[tuple[int, int, str]] = []
-        for number, (name, part, size) in enumerate(
-            (
-                ("reads local memory", touched.read, local),
-                ("reads local memory", touched.read2, local),
-                ("writes local memory", touched.write, local),
-                ("reads global memory", touched.global_read, shared),
-                ("writes global memory", touched.global_write, shared),
-            )
-        ):
-            bad = outside(part, size) | misaligned(part, target.element_bytes)
-            for index in np.flatnonzero(bad)[: self.limit].tolist():
-                first, stop = int(part.start[index]), int(part.start[index] + part.size[index])
-                reason = f"{name} at bytes {first} to {stop}"
-                reason += f", beyond its {size}" if outside(part, size)[index] else ", not at whole elements"
-                faults.append((int(begin[0]) + index, number, reason))
-        for row, _, reason in sorted(faults):
-            yield self._at(row, reason)
+        for index, reason in bad_accesses(touched, target, self.global_memory_bytes, self.limit):
+            yield self._at(int(begin[0]) + index, reason)
 
     def _at(self, row: int, reason: str) -> StreamFault:
         core = int(np.searchsorted(self.program.core_start, row, side="right")) - 1
@@ -241,6 +223,31 @@ def group_rows(program: Program, weights: WeightTable | None, core: int) -> npt.
             matrix = weights.matrix(core, group)
             rows[group] = 0 if matrix is None else matrix.shape[0]
     return rows
+
+
+def bad_accesses(
+    touched: Accesses, target: Target, global_memory_bytes: int | None, limit: int
+) -> list[tuple[int, str]]:
+    """Instructions that access what is not in its memory, or begin or end inside an element: the number of each, and
+    what it does, in order. At most ``limit`` of each kind of access; any address in global memory is right if None."""
+    local = target.local_memory_bytes
+    shared = np.iinfo(np.int64).max if global_memory_bytes is None else global_memory_bytes
+    found: list[tuple[int, int, str]] = []
+    for kind, (name, part, size) in enumerate(
+        (
+            ("reads local memory", touched.read, local),
+            ("reads local memory", touched.read2, local),
+            ("writes local memory", touched.write, local),
+            ("reads global memory", touched.global_read, shared),
+            ("writes global memory", touched.global_write, shared),
+        )
+    ):
+        is_outside = outside(part, size)
+        for index in np.flatnonzero(is_outside | misaligned(part, target.element_bytes))[:limit].tolist():
+            start, stop = int(part.start[index]), int(part.start[index] + part.size[index])
+            why = f"beyond its {size} bytes" if is_outside[index] else "not at whole elements"
+            found.append((index, kind, f"{name} at bytes {start} to {stop}, {why}"))
+    return [(index, reason) for index, _, reason in sorted(found)]
 
 
 def outside(part: Range, size_bytes: int) -> npt.NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, system_reason
 from .array_layout import Array, Rows, contiguous, is_large_transposed
 
 DTYPES: dict[str, np.dtype[Any]] = {
@@ -32,15 +32,15 @@ DTYPES: dict[str, np.dtype[Any]] = {
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 _SAMPLES = 64
-"""About as many elements are compared before whole arrays are."""
+"""About as many elements are compared before whole arrays are compared."""
 
 _resources: dict[str, Array] = {}
 """Arrays loaded from `.npz` files. The key is the digest of the content, so no two modules can disagree about one."""
 
 
 class ArrayData:
-    """What an :class:`ArrayAttr` holds: element type, shape, and the numbers, or what they are made of, or at least
-    their digest."""
+    """What an :class:`ArrayAttr` holds: element type, shape, and the elements. Instead of the elements there may be the
+    rows of a matrix that a thread is laying out, or only a digest, under which a resource file has them."""
 
     __slots__ = ("_array", "_digest", "_rows", "dtype", "shape")
 
@@ -58,15 +58,15 @@ class ArrayData:
         self._array = array
         self._digest = digest
         self._rows = rows
-        """Until somebody has waited for them."""
+        """None as soon as somebody has waited for them."""
 
     @staticmethod
     def of(array: Array | Rows) -> ArrayData:
-        """Wraps ``array``, which nobody may write to any more, nor to what it is a view of: both become read-only.
-        Copies only what is not contiguous or not little-endian.
+        """Wraps ``array`` without a copy if it is contiguous and little-endian. Nobody may write to it any more, nor to
+        what it is a view of: both become read-only.
 
-        Rows of a large transposed matrix stay as they are: whoever lays their elements out need not do it twice. Those
-        that a thread lays out already are waited for when all their elements are asked for.
+        A large transposed matrix is not copied either, since whoever needs another layout would copy it again. Rows
+        that a thread is laying out are waited for only when all their elements are asked for.
         """
         dtype = array.dtype.newbyteorder("<")
         assert dtype in DTYPE_NAMES, f"#tile.array cannot hold elements of type {array.dtype}"
@@ -82,6 +82,7 @@ class ArrayData:
 
     @property
     def array(self) -> Array:
+        """The elements; waits for the thread that lays them out. A TileError if no loaded resource has them."""
         rows = self._rows  # Two threads may ask at once.
         if self._array is None and rows is not None:
             self._array = rows.array
@@ -93,13 +94,14 @@ class ArrayData:
 
     @property
     def has_data(self) -> bool:
+        """Whether there are elements, or may be waited for."""
         if self._array is not None or self._rows is not None:
             return True
         return _describes(_resources.get(self.digest), self.dtype, self.shape)
 
     @property
     def sample(self) -> bytes:
-        """Some of the bytes: where they differ, the arrays do."""
+        """The bytes of about `_SAMPLES` elements, without waiting: if they differ, so do the arrays."""
         step = max(1, math.prod(self.shape) // _SAMPLES)
         rows = self._rows
         return (self.array.flat[::step] if rows is None else rows.every(step)).tobytes()
@@ -125,7 +127,7 @@ class ArrayData:
 
 
 def _freeze(array: Array) -> None:
-    """Attributes do not change: who wrote to one's elements later would change it behind all that have looked at it."""
+    """Makes an array read-only, and what it is a view of: attributes are immutable, and others rely on that."""
     owner: object = array
     while isinstance(owner, np.ndarray):
         owner.flags.writeable = False
@@ -138,7 +140,7 @@ def load_resources(path: Path) -> None:
         with np.load(path, allow_pickle=False) as archive:
             loaded: dict[str, Array] = {name: archive[name] for name in archive.files}
     except OSError as error:
-        what = f"cannot read resources: {(error.strerror or str(error)).lower()}"
+        what = f"cannot read resources: {system_reason(error)}"
         raise TileError(str(path), what, "give the .npz written with the text") from error
     except (ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError, SyntaxError, MemoryError) as error:
         raise TileError(

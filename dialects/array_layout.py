@@ -1,4 +1,5 @@
-"""Elements in the order of memory in which they are needed: copied at once, or by a thread until they are asked for."""
+"""Arrays brought into the memory order in which they are needed: at once, or by a thread until somebody asks for
+them."""
 
 from __future__ import annotations
 
@@ -14,21 +15,21 @@ from numpy.typing import NDArray
 from ..support.background import Background
 from ..support.machine_code import Kernel, can_compile
 from . import layout_kernel
+from .layout_kernel import STRIP
 
 Array: TypeAlias = NDArray[Any]
 
 _LARGE = 1 << 16
-"""Elements from which on a transposed array is copied in strips of so many columns, a line of the cache wide:"""
-_STRIP = 16
+"""Elements from which on a transposed array is copied in strips of `STRIP` columns."""
 _SHARED = 1 << 20
-"""Elements from which on two threads copy them, or one while others go on."""
+"""Elements from which on two threads share the copying, or one thread copies while its caller goes on."""
 
 _KERNEL = Kernel("layout", (layout_kernel,), layout_kernel)
 _KERNEL_BYTES = 4
-"""Of the elements that it copies."""
+"""Size of the elements that the kernel copies."""
 
 _turn = Lock()
-"""Is held by the one thread that makes matrices: several would take the time of what goes on."""
+"""Held by the one thread that lays out a matrix: several would take processor time from the passes."""
 
 
 def contiguous(array: Array, dtype: np.dtype[Any] | None = None) -> Array:
@@ -36,8 +37,8 @@ def contiguous(array: Array, dtype: np.dtype[Any] | None = None) -> Array:
     dtype = array.dtype if dtype is None else dtype
     if not is_large_transposed(array):
         return np.ascontiguousarray(array, dtype)
-    # The last axis is not the one along which elements are neighbours. In strips of it: element by element, each would
-    # be in another line of the cache.
+    # Along the last axis, each element is in another cache line. So strips are copied: the other elements of a line
+    # are used while it is in the cache.
     found = np.empty(array.shape, dtype)
     if array.size < _SHARED:
         _copy_in_strips(array, found)
@@ -50,12 +51,12 @@ def contiguous(array: Array, dtype: np.dtype[Any] | None = None) -> Array:
 
 
 class _Matrix:
-    """Elements of a view of more dimensions, in the order of its indices, that a thread lays out in rows."""
+    """A matrix of the elements of ``view``, in the order of its indices, which a thread lays out."""
 
     def __init__(self, view: Array, columns: int) -> None:
         self.columns = columns
         self._view: Array | None = view
-        """Until there is what is made of it: it may be the last one that holds its elements."""
+        """Let go as soon as the matrix is there: it may be all that still holds the elements."""
         self._made = Background(partial(self._make, view))
 
     def _make(self, view: Array) -> Array:
@@ -67,7 +68,7 @@ class _Matrix:
         return found
 
     def elements(self, places: NDArray[np.int64]) -> Array:
-        """Some of them, without waiting."""
+        """The elements at these places of the flattened matrix, without waiting for it."""
         source = self._view
         source = self._made.result() if source is None else source
         return source[np.unravel_index(places, source.shape)]
@@ -78,7 +79,7 @@ class _Matrix:
 
 
 class Rows:
-    """Rows of a matrix that a thread lays out. Nobody changes what it is made of."""
+    """Some rows of a matrix that a thread lays out from an array that nobody changes."""
 
     def __init__(self, matrix: _Matrix, dtype: np.dtype[Any], rows: range) -> None:
         self._matrix, self._rows = matrix, rows
@@ -86,26 +87,26 @@ class Rows:
         self.shape = (len(rows), matrix.columns)
 
     def __getitem__(self, rows: slice) -> Rows:
-        """Some of the rows, which follow one another."""
+        """A run of consecutive rows."""
         found = self._rows[rows]
-        assert found.step == 1, "rows with others between them"
+        assert found.step == 1, "the rows are not consecutive"
         return Rows(self._matrix, self.dtype, found)
 
     @property
     def array(self) -> Array:
-        """All elements [rows, columns], read-only, as soon as there are. Raises what making them raises."""
+        """All elements [rows, columns], read-only; waits for them. Raises what the thread has raised."""
         return self._matrix.array()[self._rows.start : self._rows.stop]
 
     def every(self, step: int) -> Array:
-        """Each element that is ``step`` behind the one before, from the first on, without waiting."""
+        """Every ``step``-th element, from the first one on, without waiting."""
         first = self._rows.start * self.shape[1]
         return self._matrix.elements(np.arange(first, first + math.prod(self.shape), step))
 
 
 def matrix_of(view: Array, columns: int) -> Array | Rows:
-    """The elements of ``view`` as a matrix with so many columns, in the order of its indices.
+    """The elements of ``view``, in the order of its indices, as a matrix with so many columns.
 
-    What takes long to lay out is made by a thread meanwhile.
+    If that takes long, a thread does it while the caller goes on.
     """
     if view.size < _SHARED or not is_large_transposed(view):
         return contiguous(view).reshape(-1, columns)
@@ -113,13 +114,13 @@ def matrix_of(view: Array, columns: int) -> Array | Rows:
 
 
 def _copy_in_strips(array: Array, to: Array) -> None:
-    for column in range(0, array.shape[-1], _STRIP):
-        to[..., column : column + _STRIP] = array[..., column : column + _STRIP]
+    for column in range(0, array.shape[-1], STRIP):
+        to[..., column : column + STRIP] = array[..., column : column + STRIP]
 
 
 def _lay_out(view: Array, to: Array) -> None:
-    """Copies a transposed ``view``, in one go where that can be: after each strip a thread has to wait until it has
-    Python's lock again."""
+    """Copies a transposed ``view``, by machine code if possible: numpy would copy strip by strip, and after each one
+    the thread would have to wait for Python's lock."""
     if not can_compile() or view.itemsize != _KERNEL_BYTES or min(view.strides) < 0:
         _copy_in_strips(view, to)
         return

@@ -16,8 +16,11 @@ from .array_data import DTYPE_NAMES, DTYPES, ArrayData
 from .array_layout import Array
 
 MAX_RANK = 32
+"""What numpy 1 allows; numpy 2 allows 64."""
 MAX_SPLAT_BYTES = 2**31
+"""A few characters of text must not be able to fill the memory."""
 DEFAULT_INLINE_LIMIT = 64
+"""The most elements that print in full."""
 
 _inline_limit: ContextVar[int] = ContextVar("tile_array_inline_limit", default=DEFAULT_INLINE_LIMIT)
 

@@ -1,8 +1,8 @@
-"""Looks at blocks of ops without regions, as which most ops of a program come: the bodies of batches.
+"""A cache of what blocks of ops without regions look like. Most ops of a program are in such blocks: bodies of batches.
 
-Whoever watches a pipeline has to go through all of them behind every pass, though most passes leave most of them alone,
-and the parts of a layer have equal ones. So a block is looked at once for all who ask, and what is equal has one
-:class:`BlockForm`, under which each keeps what it has found.
+The guard and the verifier have to go through all of them after every pass, although most passes leave most of them
+alone, and the parts of a layer have equal ones. So a block is looked at once for all who ask. Equal blocks share one
+:class:`BlockForm`, by which each observer keeps what it has found.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _PARTS = attrgetter(
     "_next_op", "parent", "_operands", "results", "location", "properties", "attributes", "regions", "_successors"
 )
-"""All that there is of an op beside its class. What is behind properties, which take several times as long."""
+"""All that an op consists of besides its class. The fields behind properties are read directly, which takes a fraction
+of the time."""
 
 _TYPE = attrgetter("_type")
 
@@ -42,23 +43,22 @@ _Parts = tuple[
 
 
 class BlockForm:
-    """What blocks have in common that are the same but for the identity of ops and values, and the numbers in arrays:
-    the classes of their ops, which of the block's values these read, names and values of their properties, types, and
-    locations."""
+    """What equal blocks have in common: the classes of their ops, which of the block's values these read, names and
+    values of their properties, types, and locations. Ops and values are told by position, arrays by type and shape."""
 
     __slots__ = ("__weakref__", "_held", "array_names", "kinds")
 
     def __init__(self, kinds: tuple[type[Operation], ...], array_names: Sequence[str], held: Sequence[object]) -> None:
         self.kinds = kinds
-        """Of the ops."""
+        """The classes of the ops."""
         self.array_names = array_names
-        """The properties that are arrays, in order of the ops."""
+        """The names of the properties that are arrays, in order of the ops."""
         self._held = held
-        """What is known by its identity: no other may get one meanwhile."""
+        """What the form knows by identity, kept alive so that no other object gets the same one."""
 
 
 class BlockLook:
-    """One look at a block. The next one is the same object, if the block then consists of the very same objects."""
+    """What a block looked like. As long as it consists of the very same objects, later looks are this object."""
 
     __slots__ = ("_arguments", "_parts", "_types", "_values", "arrays", "block", "form", "ops")
 
@@ -66,10 +66,10 @@ class BlockLook:
         self.block = block
         self.ops = block_ops(block)
         self.form: BlockForm | None = None
-        """None if more counts than is seen: regions, attributes and successors of ops, numbers that are not there, or
-        ops that are linked in though another block is their parent."""
+        """None for a block that cannot be compared this way: with ops that have regions, attributes or successors, with
+        arrays whose elements are not loaded, or with ops whose parent is another block."""
         self.arrays: Sequence[ArrayAttr] = ()
-        """The properties that are arrays. What is written to the numbers of one is no change of the block."""
+        """The properties that are arrays. Their elements do not count as part of the block."""
         self._arguments = block.args
         self._parts: list[_Parts] = list(map(_PARTS, self.ops))
         self._values = list(chain(self._arguments, chain.from_iterable([one[3] for one in self._parts])))
@@ -126,7 +126,7 @@ class BlockLook:
 
 
 class BlockLooks:
-    """Looks at the blocks of a module that changes now and then."""
+    """The looks at the blocks of a module that passes change."""
 
     def __init__(self) -> None:
         self._looks: dict[int, BlockLook] = {}
@@ -135,12 +135,12 @@ class BlockLooks:
         self._forms: WeakValueDictionary[Hashable, BlockForm] = WeakValueDictionary()
 
     def begin(self) -> None:
-        """The module may have changed since the last look at it, of which only the blocks are still known."""
+        """The module may have changed since: looks are from now on valid only if their block still is the same."""
         if self._looks:
             self._before, self._looks = self._looks, {}
 
     def forget(self) -> None:
-        """Nobody looks any more, for now: blocks, and all that is in them, are let go."""
+        """Lets go of all blocks, and of everything in them."""
         self._before, self._looks = {}, {}
 
     def at(self, block: Block) -> BlockLook:
@@ -161,7 +161,8 @@ class BlockLooks:
 
 
 def array_class() -> type[ArrayAttr] | None:
-    """The class of arrays; None as long as nothing can have any: it brings numpy, which takes its time to load."""
+    """The class of `#tile.array`; None as long as its module is not loaded, so that no attribute can be one. Importing
+    it here would load numpy, for tools that may not need it."""
     module = sys.modules.get(_TILE)
     return None if module is None else module.ArrayAttr
 

@@ -8,7 +8,7 @@ from xdsl.ir import Block, Operation
 
 
 def block_ops(block: Block) -> list[Operation]:
-    """The ops of a block, which its own iterator takes several times as long to go through."""
+    """The ops of a block, several times as fast as by its own iterator."""
     found: list[Operation] = []
     op = block.first_op
     while op is not None:
@@ -18,4 +18,4 @@ def block_ops(block: Block) -> list[Operation]:
 
 
 _NEXT = attrgetter("_next_op")
-"""What is behind the property `next_op`, which takes twice as long."""
+"""Reads the field behind the property `next_op`, in half the time."""

@@ -1,7 +1,7 @@
-"""Attributes and types that ops are full of, each built once: of one value, mostly the same object.
+"""Common attributes and types, each built once, so that equal ones are mostly the same object.
 
-Attributes are immutable, so that sharing one changes nothing. Building one takes longer than the op that it is for, and
-whoever compares or verifies attributes is done as soon as they are the same object.
+Attributes are immutable, so they can be shared. Building one takes longer than building the op that it is for, and
+comparing or verifying attributes is quick if they are the same object.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import (
     I64,
@@ -26,10 +27,13 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 KEPT = 1 << 14
-"""Of each kind; the least recently used give way."""
+"""How many of each kind are kept; the least recently used are dropped."""
+
+Integer: TypeAlias = IntegerAttr[I64]
+"""The type of what :func:`integer` gives."""
 
 
-def integer(value: int) -> IntegerAttr[I64]:
+def integer(value: int) -> Integer:
     """The attribute `value : i64`."""
     return _integer(int(value))
 
@@ -63,9 +67,10 @@ def initialize(
     result_types: Sequence[Attribute],
     regions: Sequence[Region] = (),
 ) -> None:
-    """Initializes an op whose constructor knows what goes where: that of IRDL would find it out again, at length.
+    """Initializes an op from flat lists of operands and result types. IRDL's constructor, which sorts them into
+    segments and checks them, takes much longer.
 
-    ``properties`` are those that the op has, without those that are None; segments are given as well.
+    ``properties`` include the sizes of segments; those that are None are left out.
     """
     given = {name: value for name, value in properties.items() if value is not None}
     Operation.__init__(op, operands=operands, properties=given, result_types=result_types, regions=regions)
@@ -87,7 +92,7 @@ def _unpacked(data: bytes) -> tuple[int, ...]:
 
 
 @lru_cache(KEPT)
-def _integer(value: int) -> IntegerAttr[I64]:
+def _integer(value: int) -> Integer:
     return IntegerAttr(value, i64)
 
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import I64, IntegerAttr
 from xdsl.ir import Attribute, Block
 from xdsl.irdl import IRDLOperation, opt_prop_def, prop_def, region_def
 from xdsl.utils.exceptions import VerifyException
 
+from .interned import Integer
 from .tile import ArrayAttr
-from .verification import lane_spans
-
-Integer: TypeAlias = IntegerAttr[I64]
+from .verification import lane_spans, verify_fetches, verify_resumes, verify_schedule, verify_spans
 
 
 class LaneBatchOp(IRDLOperation, ABC):
@@ -52,9 +49,12 @@ class LaneBatchOp(IRDLOperation, ABC):
         """The block of the body, which is the only region."""
         return self.regions[0].block
 
-    @abstractmethod
     def verify_arrays(self) -> None:
         """Raises a VerifyException if the numbers of the schedule are wrong."""
+        lanes = self.lane_count
+        verify_spans(self.spans, lanes)
+        verify_resumes(self.resumes, self.spans, lanes)
+        verify_fetches(self.fetches)
 
     def verify_lanes(self, inputs: int, windows: int) -> None:
         """Raises a VerifyException unless there are lanes for all replicas, and a window for each input."""
@@ -70,3 +70,24 @@ class LaneBatchOp(IRDLOperation, ABC):
         if (found := list(self.block.arg_types)) != expected:
             shown = ", ".join(map(str, expected))
             raise VerifyException(f"the body's arguments are ({', '.join(map(str, found))}), expected ({shown})")
+
+
+class PlacedBatchOp(LaneBatchOp, ABC):
+    """Lanes of which each has its place: the core of its replica, and a first step in the chip's one order."""
+
+    cores = prop_def(ArrayAttr)
+    steps = prop_def(ArrayAttr)
+
+    @property
+    def lane_cores(self) -> NDArray[np.int64]:
+        """The core of each lane."""
+        return self.cores.array.astype(np.int64)[np.arange(self.lane_count) % self.replica_count]
+
+    @property
+    def last_steps(self) -> NDArray[np.int64]:
+        """The last step of each lane."""
+        return self.steps.array.astype(np.int64) + self.lane_spans - 1
+
+    def verify_arrays(self) -> None:
+        super().verify_arrays()
+        verify_schedule(self.cores, self.replica_count, self.steps, self.lane_count)

@@ -8,7 +8,8 @@ Numbers = list[int]
 """A list, or an array for the compiled loop."""
 
 STRIP = 16
-"""Columns that are copied at once: a line of the cache of each row that is written, and as many lines to read from."""
+"""Columns that are copied at once: a cache line (64 bytes) of 4-byte elements of each row that is written, and as many
+lines to read from."""
 
 
 class Facts(NamedTuple):

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
-from xdsl.dialects.builtin import I64, IntegerAttr, ShapedType, StringAttr
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
+from xdsl.dialects.builtin import ShapedType, StringAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, opt_prop_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
+from .interned import Integer
 from .shaped_types import ROWS
 from .tile import ArrayAttr
 from .verification import output_images, verify_element, verify_output
-
-Integer: TypeAlias = IntegerAttr[I64]
 
 
 class NetworkInputOp(IRDLOperation, ABC):

@@ -1,6 +1,6 @@
 """Constraints on the types of values: tensors and buffers of f32 with a static shape of certain ranks.
 
-With them, verifiers and passes may take shapes apart without looking first.
+Where they hold, verifiers and passes may take the shape of a value (:func:`shape_of`) apart without checking it first.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from typing_extensions import TypeVar
-from xdsl.dialects.builtin import MemRefType, TensorType, f32
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import MemRefType, ShapedType, TensorType, f32
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AttrConstraint, IntConstraint, VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
@@ -19,6 +19,13 @@ MOST_ROWS = 1 << 24
 """Lanes have tables with a number for each."""
 
 MOST_ELEMENTS = 1 << 36
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The static shape of a tensor or buffer."""
+    type = value.type
+    assert isinstance(type, ShapedType)
+    return type.get_shape()
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ..support.files import atomic_file
-from ..support.zip_file import NewZip
+from ..support.zip_file import NewZip, stored_entry
 from .array_data import DTYPE_NAMES, DTYPES, ArrayData, load_resources
 from .array_layout import Array, Rows, contiguous
 from .array_text import DEFAULT_INLINE_LIMIT, inline_limit, parse_array, print_array, spelling
@@ -168,9 +168,7 @@ class ResourcesWriter:
     def add(self, arrays: Mapping[str, Array]) -> None:
         """Writes those of ``arrays``, by digest, that are not there yet, in order of digest."""
         for digest in sorted(arrays.keys() - self._written):
-            # A fixed time stamp: the same module gives the same bytes.
-            entry = zipfile.ZipInfo(f"{digest}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-            with self._archive.open(entry, "w", force_zip64=True) as stream:
+            with self._archive.open(stored_entry(f"{digest}.npy"), "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, contiguous(arrays[digest]), allow_pickle=False)
             self._written.add(digest)
 

@@ -13,9 +13,9 @@ from xdsl.traits import IsolatedFromAbove, OpTrait
 class VerifiedAlone(OpTrait):
     """Whether an op is valid follows from its class, its own attributes, and the types of its operands and results.
 
-    Of a `#tile.array` among its attributes it only follows from the type and the shape. Nothing else is looked at:
-    neither who made an operand, nor who uses a result, nor what is around the op, but that a terminator stands last. So
-    one such op is as valid as every other that has the same of all this, and the verifier looks at one of them.
+    Of a `#tile.array` among its attributes, only the type and the shape count. Nothing else does: not the ops that make
+    its operands or use its results, nor the op around it; only a terminator has to stand last. So all ops that agree in
+    this are equally valid, and the verifier looks at one of them.
     """
 
 
@@ -27,17 +27,17 @@ class _WithArrays(Protocol):
 class VerifiedWithin(OpTrait):
     """Whether an op is valid follows from what it is and what is in it, who makes its operands, and `verify_arrays`.
 
-    What it is: its class, its own attributes, the types of its operands and results. What is in it: all of its regions,
-    which use no value from outside. Of the op around it only the class counts, of those who make its operands only
-    which constants are among them.
+    What it is: its class, its own attributes, and the types of its operands and results. What is in it: all of its
+    regions, which use no value from outside. Of the op around it only the class counts, and of the ops that make its
+    operands only which of them are constants.
 
-    Nothing but the presence of a `#tile.array` among its attributes counts for this: type, shape and numbers are for
-    its method `verify_arrays` to judge, which sees the same facts, and which `verify_` calls. So where one such op was
-    valid, of every other that has the same of all this only the arrays have to be looked at.
+    Of a `#tile.array` among its attributes only the presence counts here: its type, shape and elements are checked by
+    the method `verify_arrays`, which depends on nothing else, and which `verify_` calls. So if one such op was valid,
+    only the arrays have to be checked in all others that agree with it in the rest.
     """
 
     shapes_seen_from_around: bool = False
-    """Whether the op around it looks at types and shapes of its arrays, so that they count as well."""
+    """Whether the op around it checks types and shapes of its arrays, so that these count as well."""
 
     @staticmethod
     def verify_arrays(op: Operation) -> None:
@@ -52,7 +52,8 @@ def is_within(kind: type[Operation]) -> bool:
 
 
 class Isolated(IsolatedFromAbove):
-    """xDSL's trait, whose check climbs from every use to the op. Nearly always, all that is used is defined inside."""
+    """xDSL's trait, with a quick check first: whether everything that is used inside is also defined inside. xDSL's own
+    check climbs from every use to the op."""
 
     def verify(self, op: Operation) -> None:
         if not _uses_what_it_defines(op):

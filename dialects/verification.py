@@ -18,17 +18,18 @@ from .tile import DTYPES, ArrayAttr, dtype_of
 MOST_STEPS = 1 << 40
 """Steps and cycles are less: sums and multiples of them are still numbers of 64 bits."""
 
-
 MOST_READS = 1 << 26
 """A table of all rows that lanes read fits memory."""
 
+MESSAGE_COLUMNS = ("row", "source", "target", "step")
+"""Of a table of messages, `i64[N, 4]`: the row, the core that sends it, the core that receives it, and when."""
 
 _UNSIGNED = {
     dtype: (np.dtype(f"u{dtype.itemsize}"), min(MOST_STEPS, int(np.iinfo(dtype).max) + 1))
     for dtype in DTYPES.values()
     if dtype.kind in "iu"
 }
-"""Of each type of integers, the one without a sign, and what numbers have to be less than."""
+"""For each integer type, the unsigned type of the same size, and what numbers have to be less than."""
 
 
 def numbers_fit(table: ArrayAttr) -> bool:
@@ -36,7 +37,7 @@ def numbers_fit(table: ArrayAttr) -> bool:
     data = table.data
     if not data.has_data or not data.array.size:
         return True
-    # As numbers without a sign, negative ones are the largest: so one look at all is enough.
+    # As unsigned numbers, negative ones are the largest: so one comparison is enough for both limits.
     unsigned, limit = _UNSIGNED[data.dtype]
     return int(np.maximum.reduce(data.array.view(unsigned), axis=None)) < limit
 
@@ -47,6 +48,33 @@ def verify_numbers(what: str, table: ArrayAttr) -> None:
         if int(table.array.min()) < 0:
             raise VerifyException(f"{what} is negative")
         raise VerifyException(f"{what} is {int(table.array.max())}, {MOST_STEPS - 1} at most is expected")
+
+
+def verify_table(table: ArrayAttr, columns: Sequence[str], rows: int) -> None:
+    """A table `i64[N, len(columns)]` whose numbers fit, and whose first column names rows of a tensor of ``rows``."""
+    if len(table.shape) != 2 or table.shape[1] != len(columns) or table.dtype != np.dtype("<i8"):
+        raise VerifyException(f"a table i64[N, {len(columns)}] of {', '.join(columns)} expected")
+    if not table.has_data or not table.size:
+        return
+    if not numbers_fit(table):
+        if (negative := (table.array < 0).any(axis=0)).any():
+            raise VerifyException(f"a {columns[int(negative.argmax())]} in the table is negative")
+        verify_numbers("a number of the table", table)
+    if (last := int(table.array[:, 0].max())) >= rows:
+        raise VerifyException(f"the table names row {last} of {rows}")
+
+
+def verify_messages(messages: ArrayAttr, rows: int) -> None:
+    """A table of messages, each from one core to another, about a tensor of so many rows."""
+    verify_table(messages, MESSAGE_COLUMNS, rows)
+    if messages.has_data and (messages.array[:, 1] == messages.array[:, 2]).any():
+        raise VerifyException("a message from a core to itself")
+
+
+def verify_addresses(table: ArrayAttr | None, columns: Sequence[str]) -> None:
+    """A table that `pim-plan-memory` adds has these columns. The stream check looks at the addresses in it."""
+    if table is not None and (table.shape[1:] != (len(columns),) or table.dtype.kind not in "iu"):
+        raise VerifyException(f"a table of {', '.join(columns)} expected, not {table.tensor_type}")
 
 
 def verify_schedule(cores: ArrayAttr, replicas: int, steps: ArrayAttr, lanes: int) -> None:

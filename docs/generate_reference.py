@@ -125,8 +125,8 @@ def _documentation(thing: object) -> str:
 # Operators
 
 OPERATORS_INTRODUCTION = f"""\
-An operator passes three gates: the importer (`.onnx` → `onnx`), `onnx-simplify`, and `convert-onnx-to-spat`. What does
-not pass is an error that names the node, the operator and the reason; a gate tells everything that it refuses at once.
+An operator goes through three stages: the importer (`.onnx` → `onnx`), `onnx-simplify` and `convert-onnx-to-spat`. An
+error names the node and the operator that a stage refuses, and the reason; each stage reports all its refusals at once.
 
 For every operator:
 
@@ -134,14 +134,14 @@ For every operator:
   the model are inlined. Attributes that the standard does not define are refused.
 - Shapes are known at compile time: symbolic dimensions are bound by `--dim`; what the standard passes as an input but
   shapes depend on (axes, pads, repeats, bounds of a slice) has to be a constant.
-- Only the first output may be used, except of Split.
+- Only the first output of an operator may be used, except for Split.
 - What is computed from constants alone, and the shape of anything, is computed by the compiler: there, every operator
   of the table is supported. The rest of this page is about operators that read what the network computes.
 - Inputs of the network have rank 2 (images, channels) or 4 (images, channels, rows, columns).
 - The chip computes in `f32`.
 
-The second column says what becomes of an operator: *lowered* to compute batches, or rewritten by `onnx-simplify`, where
-the sentence applies. The third says what is refused nevertheless; `…` stands for the model's names and numbers.
+The second column says what becomes of an operator: it is *lowered* to compute batches, or rewritten by `onnx-simplify`,
+where the sentence applies. The third says what is refused nevertheless; `…` stands for the model's names and numbers.
 """
 
 NOT_IMPORTED = {

@@ -12,12 +12,6 @@ from ..dialects.spat import ScheduledComputeBatchOp
 Ints = NDArray[np.int64]
 
 
-def lane_cores(batch: ScheduledComputeBatchOp) -> Ints:
-    """The core of each lane."""
-    replica = np.arange(batch.lane_count) % batch.replica_count
-    return batch.cores.array.astype(np.int64)[replica]
-
-
 def read_lines(value: SSAValue) -> Ints:
     """Which lanes read a tensor: lines [n, 4] of row, core, and first and last step of a lane."""
     found = [np.zeros((0, 4), np.int64)]
@@ -27,7 +21,7 @@ def read_lines(value: SSAValue) -> Ints:
             rows = window_rows(batch.windows.data[use.index].data, batch.lane_count)
             lane, place = np.nonzero(rows != OUTSIDE)
             lines = np.empty((len(lane), 4), np.int64)
-            lines[:, 0], lines[:, 1] = rows[lane, place], lane_cores(batch)[lane]
+            lines[:, 0], lines[:, 1] = rows[lane, place], batch.lane_cores[lane]
             lines[:, 2], lines[:, 3] = batch.steps.array[lane], batch.last_steps[lane]
             found.append(lines)
     return np.concatenate(found)

@@ -1,1 +1,1 @@
-"""One module per pass."""
+"""The passes, one module each, and what runs them: registry, pipelines, pass manager, verifier, guard."""

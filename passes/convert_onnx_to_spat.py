@@ -35,12 +35,12 @@ from ..lowering.target import set_target, width_fault
 class ConvertOnnxToSpatPass(ModulePass):
     """Lowers the network to compute batches, one lane per row of output positions.
 
-    The weight matrix of a layer is cut into slices (one array group each) and parts (one core each), and copied: the
-    arrays of the machine are dealt to the layers for the least latency of a sample. Concatenations, reshapes and
-    channel permutations disappear: they only rename channels, and so do slices and splits between the operands of a
-    concatenation; other ones copy. Needs the normal form of `onnx-simplify`. Networks of more than 1 000 000 rows,
-    those of the inputs and of the results of all layers together, are refused, and layers of more than 100 000 000
-    positions.
+    The weight matrix of a layer is cut into slices (one array group each) and parts (one core each), and replicated.
+    The arrays of the machine are dealt to the layers so that the latency of a sample is least. Concatenations, reshapes
+    and channel permutations disappear, since they only rename channels; so do slices and splits at the boundaries of a
+    concatenation's operands, while others copy. Needs the normal form of `onnx-simplify`. Networks with more than one
+    million rows, in the inputs and the results of all layers together, and layers with more than 100 million positions,
+    are refused.
     """
 
     name = "convert-onnx-to-spat"
@@ -99,10 +99,10 @@ class ConvertOnnxToSpatPass(ModulePass):
     weight_bits: int = 8
     activation_bits: int = 8
     replicate: bool = True
-    """Whether layers may have several replicas and more parts than they need."""
+    """Whether layers may have several replicas, and more parts than they need."""
 
     def contract_with_options(self) -> Contract:
-        """Without replication, nobody wants the replicas, and the products, that cores would do for."""
+        """Without replication, the yardsticks for replicas and products do not apply."""
         if self.replicate:
             return self.contract
         clauses = dict.fromkeys(

@@ -19,8 +19,7 @@ class ConvertSpatToPimPass(ModulePass):
     """Selects the instructions of every batch, numbers the array groups of every core, and turns channels into
     transfers and the deferred communication of inputs into loads.
 
-    Views vanish into the accesses of the instructions that read them. Needs a scheduled module whose communication is
-    realized.
+    Views become accesses of the instructions that read them. Needs a scheduled module whose communication is realized.
     """
 
     name = "convert-spat-to-pim"

@@ -28,11 +28,11 @@ from .instrumentation import PassInstrumentation, PassRun
 
 MOST_CHANGES = 4
 MOST_NODES = 3
-
+"""That a message names: the worst ones."""
 
 REMEDY = (
-    "this is a fault of the pass, not of the model: --guard=report goes on all the same, --guard-report FILE.json "
-    "writes what its authors need to know, who mend it or its contract"
+    "this is a fault of the pass, not of the model: --guard=report compiles the model all the same, and --guard-report "
+    "FILE.json writes what the authors of the pass need to correct it or its contract"
 )
 """For those who use a pass, and for those who write one."""
 
@@ -123,7 +123,7 @@ def _warn(text: str) -> None:
 
 @dataclass
 class Guard(PassInstrumentation):
-    """Watches a pipeline. Stands outside the verifier, so that it looks at valid modules only."""
+    """Watches a pipeline. It belongs outside the verifier, so that it sees valid modules only."""
 
     mode: Mode = Mode.ERROR
     warn: Callable[[str], None] = _warn
@@ -137,7 +137,7 @@ class Guard(PassInstrumentation):
     _last: Survey | str | None = field(default=None, init=False)
     _saved: ModuleOp | None = field(default=None, init=False)
     _survey: Callable[[ModuleOp], Survey] | None = field(default=None, init=False)
-    """Of the modules of one pipeline, which have much in common."""
+    """For the modules of one pipeline, which have much in common."""
     _looks: BlockLooks | None = field(default=None, init=False)
     """At the module of this pipeline."""
     _begin: float = field(default=0.0, init=False)
@@ -230,7 +230,7 @@ class Guard(PassInstrumentation):
             self._override = (mode, left - 1) if left > 1 else None
 
     def explained(self, error: Exception) -> TileError | None:
-        """The reason for an error later in the pipeline, if it is that a pass has been undone which the rest needs:
+        """The reason for an error later in the pipeline, if it is that the guard has undone a pass that the rest needs:
         one that lowers, or one that the error asks for."""
         undone = [found for found in self.examined if found.fault and found.mode is Mode.ROLLBACK]
         missing = [found for found in undone if found.lowers]
@@ -274,7 +274,7 @@ class GuardedPipeline:
 
 
 def _sets_mode(one: ModulePass) -> TypeGuard[GuardModePass]:
-    """Whether that is all it does: a pass that is derived of it may do anything."""
+    """Whether the pass is `guard-mode` and nothing else: a subclass may do anything."""
     return type(one) is GuardModePass
 
 
@@ -288,8 +288,8 @@ def _surveyor(looks: BlockLooks | None) -> Callable[[ModuleOp], Survey]:
 def _attempt(look: Callable[[], Survey]) -> Survey | str:
     """What ``look`` finds, or why it finds nothing.
 
-    Meanwhile there is no collection of garbage: what a look makes is gone when it ends, but is much while it lasts, and
-    a collection goes through all that the compiler holds.
+    Garbage collection is off meanwhile: ``look`` makes many objects, which are all gone when it ends, and would set off
+    collections that go through everything the compiler holds.
     """
     collects = gc.isenabled()
     gc.disable()

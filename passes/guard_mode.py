@@ -28,7 +28,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True)
 class GuardModePass(ModulePass):
-    """Changes what the guard does about the passes that follow: all of them, or the next `passes`.
+    """Sets what the guard does about the passes that follow: all of them, or the next `passes`.
 
     `guard-mode{mode=report passes=1},some-pass` lets one pass do what its contract does not allow. Changes no IR.
     """

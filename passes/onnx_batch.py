@@ -34,22 +34,22 @@ def _contract(samples: int) -> Contract:
 
 @dataclass(frozen=True)
 class OnnxBatchPass(ModulePass):
-    """Makes a network of one sample one that computes N, each as before and independently of the others.
+    """Makes a network for one sample compute N samples, each as before and independently of the others.
 
-    The leading axis of inputs, outputs and all that depends on inputs gets extent N instead of 1; constants are shared.
-    The program then has N samples in flight: cores work on the next while others end the one before. Refused, with the
-    node's name, is a network in which that axis is not the samples' throughout, such as one that adds up over it. Needs
-    the normal form of `onnx-simplify`, in which all that does not depend on inputs is constant.
+    The leading axis of inputs, outputs and everything that depends on inputs gets extent N instead of 1; constants are
+    shared. The program then has N samples in flight: cores work on one while others finish the one before. A network in
+    which that axis does not stand for samples throughout, such as one that adds up over it, is refused with the name of
+    the node. Needs the normal form of `onnx-simplify`, in which all that does not depend on inputs is constant.
     """
 
     name = "onnx-batch"
     contract: ClassVar[Contract] = _contract(1)
 
     samples: int = 1
-    """Samples of a program; 1 changes nothing."""
+    """Samples that the program computes at once; 1 changes nothing."""
 
     def contract_with_options(self) -> Contract:
-        """Everything so many times."""
+        """Everything is multiplied by the number of samples."""
         return _contract(self.samples)
 
     def __post_init__(self) -> None:

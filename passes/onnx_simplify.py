@@ -27,18 +27,18 @@ from .onnx_simplify_windows import WINDOW_PATTERNS
 class OnnxSimplifyPass(ModulePass):
     """Brings a network into the normal form that lowerings start from.
 
-    - What is known is a constant; shape arithmetic, identities, dropouts and pools of single elements are gone.
-    - Conv and pools spell out their windows. Zero padding before them is part of them.
+    - What can be computed is a constant; shape arithmetic, identities, dropouts and pools of single elements are gone.
+    - Conv and pools spell out their windows, and include zero padding before them.
     - A Gemm is x * W + b with constant W [K, N] and b [N]; so is a product of two matrices with a constant one.
     - Batch normalizations, and Mul and Add by a constant for each channel, are part of the Conv or Gemm before them if
-      nothing else reads its result. Otherwise they are one Mul and one Add, with constants of shape [C, 1, 1] second.
+      nothing else reads its result. Otherwise they are one Mul and one Add, whose second operands have shape [C, 1, 1].
     - Sum is a chain of Add; subtracting or dividing by a constant is an Add or a Mul.
     - Flatten, Squeeze, Unsqueeze are Reshape. No reshape follows another, none keeps its shape.
     - A Conv or Gemm computes no channels that the one Slice or Split which reads it, or its activation, leaves out.
-    - Of a network that only gives back its inputs, an Identity for each output is left.
+    - A network that only gives back its inputs keeps an Identity for each output.
     - A mean over the spatial dimensions is a GlobalAveragePool. A Clip has attributes only; max(0, x) is a Relu.
 
-    The results differ from the network's in rounding only. Constants above 2 GiB are not folded.
+    The results differ from the original network's only by rounding. Constants above 2 GiB are not folded.
     """
 
     name = "onnx-simplify"

@@ -44,7 +44,7 @@ def _does_nothing(op: onnx.OnnxOp) -> bool:
             return True
         case onnx.PoolOp():
             return set(op.kernel_shape.get_values()) == {1}
-        case onnx.ReshapeOp() | onnx.FlattenOp() | onnx.SqueezeOp() | onnx.SplitOp() | onnx.SqueezeOp():
+        case onnx.ReshapeOp() | onnx.FlattenOp() | onnx.SqueezeOp() | onnx.SplitOp():
             return True
         case onnx.ConcatOp() | onnx.SumOp() | onnx.MeanOp() | onnx.MaxOp() | onnx.MinOp():
             return len(op.operands) == 1

@@ -20,9 +20,9 @@ from .statistics import record_statistic
 class PimBufferizePass(ModulePass):
     """Gives tensors buffers in local memory, in place wherever that is legal.
 
-    A distributed tensor becomes a `pim.rows` that everything shares; a tile becomes a `pim.alloc`, or the row of the
-    result that it grows into. Tiles of instructions that run in turns shrink to one column. A copy is added only where
-    an instruction would overwrite what is read later; the statistic `copies added` counts them.
+    A distributed tensor becomes a `pim.rows` that all its users share; a tile becomes a `pim.alloc`, or the row of the
+    result that it ends up in. Tiles of instructions that run in turns shrink to the columns of one turn. A copy is
+    added only where an instruction would overwrite what is read later; the statistic `copies added` counts these.
     """
 
     name = "pim-bufferize"

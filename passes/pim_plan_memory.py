@@ -19,9 +19,10 @@ from .statistics import record_statistic
 class PimPlanMemoryPass(ModulePass):
     """Plans the local memory of every core by lifetimes, and enforces its capacity.
 
-    Rows of a distributed tensor go round in a ring that is as deep as rows are ever held at once; temporary tiles of a
-    batch share a frame; rings, frames and constants that never live at the same time share memory. The statistic
-    `peak bytes` is the fullest core. A core that needs more than it has is an error that names who holds the memory.
+    Rows of a distributed tensor take the slots of a ring, which has as many as rows are ever held at once; temporary
+    tiles of a batch share a frame; rings, frames and constants that never live at the same time share memory. The
+    statistic `peak bytes` is the memory of the fullest core. If a core needs more than it has, the error names what
+    holds the memory.
     """
 
     name = "pim-plan-memory"

@@ -10,12 +10,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..analysis.contract import STRICTEST, Contract
 from ..analysis.message_times import row_reads
 from ..dialects.location import copy_location
 from ..dialects.spat import DeferredCommunicationOp, InputOp, OutputOp, ScheduledComputeBatchOp
-from ..lowering.placement_tables import lane_cores, read_lines
+from ..lowering.placement_tables import Ints, read_lines
 from .statistics import record_statistic
 
 
@@ -28,7 +29,7 @@ class SpatDeferCommunicationPass(ModulePass):
 
     name = "spat-defer-communication"
     contract: ClassVar[Contract] = STRICTEST
-    """It only writes down what the placement of lanes means."""
+    """It only records what follows from the placement of lanes."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for producer in list(op.walk()):
@@ -36,10 +37,11 @@ class SpatDeferCommunicationPass(ModulePass):
                 _defer(producer, producer.result, None)
             elif isinstance(producer, ScheduledComputeBatchOp):
                 for value in producer.outs:
-                    _defer(producer, value, lane_cores(producer))
+                    _defer(producer, value, producer.lane_cores)
 
 
-def _defer(producer: Operation, value: SSAValue, home: np.ndarray[tuple[int], np.dtype[np.int64]] | None) -> None:
+def _defer(producer: Operation, value: SSAValue, home: Ints | None) -> None:
+    """Writes down who needs rows of ``value``; ``home`` is the core of each row, or None if an input has them."""
     reads = row_reads(read_lines(value))
     if home is not None:
         reads = reads.where(reads.core != home[reads.row])
@@ -49,9 +51,7 @@ def _defer(producer: Operation, value: SSAValue, home: np.ndarray[tuple[int], np
         return
     record_statistic("rows needed elsewhere", len(needs))
     deferred = copy_location(producer, DeferredCommunicationOp(value, np.ascontiguousarray(needs)))
-    block = producer.parent
-    assert block is not None
-    block.insert_op_after(deferred, producer)
+    Rewriter.insert_op(deferred, InsertPoint.after(producer))
     # An output is stored by the core that computes it.
     value.replace_uses_with_if(
         deferred.result, lambda use: not isinstance(use.operation, OutputOp | DeferredCommunicationOp)

@@ -8,6 +8,7 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from ..analysis.contract import Contract, changes_meaning, no_longer_known, of
 from ..dialects.location import copy_location, place_of
@@ -40,11 +41,4 @@ class SpatMaterializeSchedulePass(ModulePass):
                 properties=dict(batch.properties),
                 regions=[batch.detach_region(batch.body)],
             )
-            copy_location(batch, scheduled)
-            block = batch.parent
-            assert block is not None
-            block.insert_op_before(scheduled, batch)
-            for old, new in zip(batch.outs, scheduled.outs, strict=True):
-                old.replace_all_uses_with(new)
-            batch.detach()
-            batch.erase()
+            Rewriter.replace_op(batch, copy_location(batch, scheduled))

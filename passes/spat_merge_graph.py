@@ -20,8 +20,8 @@ from .statistics import record_statistic
 class SpatMergeGraphPass(ModulePass):
     """Fuses a batch into its only consumer if lane i of the consumer needs just what lane i of the producer yields.
 
-    Sums of parts, biases, activations and residual additions so move to the core where their operands are formed. Two
-    batches with weights are never fused, and a batch that reads several rows of its operand keeps its own lanes.
+    This moves sums of parts, biases, activations and residual additions to the core where their operands are formed.
+    Two batches with weights are never fused, and a batch that reads several rows of its operand keeps its own lanes.
     """
 
     name = "spat-merge-graph"

@@ -17,10 +17,11 @@ from .statistics import record_statistic
 
 @dataclass(frozen=True)
 class SpatMergeTrivialPass(ModulePass):
-    """Folds trivial computation into its neighbours: additions of zero and products with one vanish, an activation
-    that follows itself vanishes, constants that are added (or multiplied) in a row become one, views of whole tiles
-    become the tile. Equal constants become one, and so do batches without weights that are equal by now; batches that
-    nothing reads are erased.
+    """Folds trivial computation into its neighbours.
+
+    Additions of zero, products with one, and an activation right after the same activation vanish; constants that are
+    added (or multiplied) one after another become one; a view of a whole tile becomes the tile. Equal constants become
+    one, and so do batches without weights that have become equal; batches that nothing reads are erased.
     """
 
     name = "spat-merge-trivial"

@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from ..analysis.contract import Contract, changes_meaning, no_longer_known, of
 from ..analysis.message_order import check_rendezvous, lists_from_order
@@ -21,7 +22,7 @@ from ..dialects.spat import (
     ScheduledComputeBatchOp,
     shape_of,
 )
-from ..lowering.placement_tables import Ints, lane_cores, read_lines
+from ..lowering.placement_tables import Ints, read_lines
 from ..lowering.target import target_of
 from ..lowering.transfer_costs import TransferModel
 from ..support.diagnostics import TileError
@@ -32,10 +33,11 @@ from .statistics import record_statistic
 class SpatRealizeCommunicationPass(ModulePass):
     """Replaces the deferred communication of computed tensors by messages of one row each.
 
-    A message travels when the schedule has planned it (`sends` of the batch); what has no plan is sent as soon as its
-    row is computed. Steps are one order for the whole chip, and both cores meet a message at its place in this
-    order, so that blocking send and receive cannot deadlock: the message of least step can always go. The rendezvous
-    check proves it again on the result. Rows of the network's inputs stay deferred: they are loaded from global memory.
+    A message travels when the schedule has planned it (`sends` of the batch); a row without a plan is sent as soon as
+    it has been computed. Steps are one order for the whole chip, and both cores execute a message at its place in this
+    order, so blocking send and receive cannot deadlock: the message with the least step can always go. The rendezvous
+    check proves this again on the result. Rows of the network's inputs stay deferred: they are loaded from global
+    memory.
     """
 
     name = "spat-realize-communication"
@@ -67,7 +69,7 @@ class SpatRealizeCommunicationPass(ModulePass):
 
 def _realize(deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchOp, model: TransferModel) -> Ints:
     reads = row_reads(read_lines(deferred.result))
-    home = lane_cores(producer)
+    home = producer.lane_cores
     reads = reads.where(reads.core != home[reads.row])
     ready = producer.last_steps[reads.row]
     late = np.flatnonzero(ready >= reads.first)
@@ -84,12 +86,7 @@ def _realize(deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchO
     messages = messages[np.lexsort((messages[:, 2], messages[:, 0], messages[:, 3]))]
     send = copy_location(deferred, ChannelSendOp(deferred.source, messages))
     receive = copy_location(deferred, ChannelReceiveOp(deferred.source, send.channel))
-    block = deferred.parent
-    assert block is not None
-    block.insert_ops_before([send, receive], deferred)
-    deferred.result.replace_all_uses_with(receive.result)
-    deferred.detach()
-    deferred.erase()
+    Rewriter.replace_op(deferred, [send, receive])
     return messages
 
 

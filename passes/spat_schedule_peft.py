@@ -36,22 +36,23 @@ from ..support.diagnostics import TileError
 from .statistics import record_statistic
 
 MOST_INSTRUCTIONS = 10_000_000
-"""That lanes issue, without messages and loads."""
+"""Instructions that lanes may issue, without messages and loads."""
 
 COMPILER_BYTES = 700
-"""That the compiler takes for each of them, as measured on several samples of ShuffleNet."""
+"""Memory that the compiler takes for each of these instructions, as measured on several samples of ShuffleNet."""
 
 
 @dataclass(frozen=True)
 class SpatSchedulePeftPass(ModulePass):
     """Schedules with PEFT: the replicas of a batch are the classes of its lanes.
 
-    Weight residency makes cores differ: all lanes of a replica run where its weights are. Its core is the one where
-    they finish earliest, given at what times the core is busy already; on equal cores the optimistic cost is the same
-    everywhere. Lanes then run in order of their ranks, the longest way to the end, in which lanes of a replica follow
-    one another; a lane that gets urgent interrupts what its core runs. Or they run as their rows come, if all ends
-    sooner so, as where messages take most of the time. When each row is sent to each core that reads it is a part of
-    the schedule (`sends`), and so is when each core loads the constants that it needs (`fetches`).
+    Since weights stay in place, cores differ: all lanes of a replica run where its weights are. That is the core where
+    they finish earliest, given the times at which it is already busy; on equal cores PEFT's optimistic cost is the same
+    everywhere. Lanes then run in order of their ranks, the longest path to the end, on which the lanes of a replica
+    follow one another; a lane that becomes urgent interrupts what its core is running. If everything ends sooner when
+    lanes run as their rows come, as where messages take most of the time, they do that instead. The schedule also says
+    when each row is sent to each core that reads it (`sends`), and when each core loads the constants that it needs
+    (`fetches`).
     """
 
     name = "spat-schedule-peft"
@@ -106,7 +107,7 @@ class SpatSchedulePeftPass(ModulePass):
     """Rows that a batch may be ahead of its slowest reader; 0 for as many as memory allows."""
 
     def contract_with_options(self) -> Contract:
-        """A lead that is asked for may hold rows back."""
+        """A lead that the user asks for may hold rows back."""
         if not self.lead:
             return self.contract
         held_back = "the lead that is asked for holds rows back"

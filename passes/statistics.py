@@ -11,8 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from .instrumentation import PassInstrumentation, PassRun
-
-_RULE = "===" + "-" * 73 + "==="
+from .timing import banner
 
 _collector: ContextVar[dict[str, int] | None] = ContextVar("pass_statistics", default=None)
 
@@ -52,7 +51,7 @@ class PassStatistics(PassInstrumentation):
 
     def report(self) -> str:
         """The statistics as text, pass by pass in the order of the pipeline, in the form of MLIR's list display."""
-        lines = [_RULE, "... Pass statistics report ...".center(len(_RULE)).rstrip(), _RULE]
+        lines = banner("Pass statistics report")
         for (_, name), statistics in sorted(self.by_pass.items()):
             lines.append(f"'{name}'")
             width = max((len(str(count)) for count in statistics.values()), default=0)

@@ -12,7 +12,11 @@ from xdsl.passes import ModulePass
 
 from .instrumentation import PassInstrumentation, PassRun
 
-_RULE = "===" + "-" * 73 + "==="
+
+def banner(title: str) -> list[str]:
+    """The lines above a report, in the form of MLIR's."""
+    rule = "===" + "-" * 73 + "==="
+    return [rule, f"... {title} ...".center(len(rule)).rstrip(), rule]
 
 
 @dataclass
@@ -49,11 +53,8 @@ class Timer:
         total = self.total_seconds
         rows = [*self.seconds.items(), ("Rest", total - sum(self.seconds.values())), ("Total", total)]
         lines = [f"  {seconds:9.4f} ({100 * seconds / total:5.1f}%)  {name}" for name, seconds in rows]
-        title = "... Execution time report ...".center(len(_RULE)).rstrip()
         head = [
-            _RULE,
-            title,
-            _RULE,
+            *banner("Execution time report"),
             f"  Total Execution Time: {total:.4f} seconds",
             "",
             "  ----Wall Time----  ----Name----",

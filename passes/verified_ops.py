@@ -1,9 +1,9 @@
-"""What the verifier has found valid already.
+"""What the verifier has already found valid.
 
-Modules consist of many ops of few kinds, and most passes leave most of them alone. Ops with the trait `VerifiedAlone`
-or `VerifiedWithin` are valid if another one was with the same of all that the trait names: class, attributes, types,
-and what is in it. This is looked up under all of them, as they are now: a change of any, in place or not, is another
-entry. First by their identity, which is fast, then by their content.
+Modules consist of many ops of few kinds, and most passes leave most of them alone. An op with the trait `VerifiedAlone`
+or `VerifiedWithin` is valid if another op was that agrees with it in everything that the trait names: class,
+attributes, types, and what is in it. These, as they are now, are the key of a table, so that any change, in place or
+not, leads to another entry. They are looked up by identity first, which is fast, then by content.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class VerifiedOps:
 
 
 def is_erased(values: Sequence[SSAValue]) -> bool:
-    """Whether one of the values is no longer made by anything."""
+    """Whether one of the values has lost its definition."""
     return any(type(value) is ErasedSSAValue for value in values)
 
 
@@ -184,5 +184,5 @@ def _traits(kind: type[Operation], is_last: bool) -> _Traits | None:
 
 @lru_cache(1024)
 def _constant(owner: type[Operation | Block]) -> type[Operation | Block] | None:
-    """The class of who makes a value, if it makes constants."""
+    """The class of the op that defines a value, if it is a constant."""
     return owner if issubclass(owner, Operation) and owner.has_trait(ConstantLike) else None

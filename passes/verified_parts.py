@@ -1,9 +1,9 @@
 """Whether an op is valid, judged part by part.
 
-What xDSL demands of an op by its definition, it demands of parts that have nothing to do with each other: of operands
-and results, and of each property. New ops mostly consist of parts that others had before, so that xDSL judges each part
-once. What an op demands beyond its definition, by a `verify_` of its own and by its traits, is asked of every op. Where
-parts do not tell, nothing is accepted, and xDSL has to judge the op as a whole.
+What xDSL checks by the definition of an op concerns parts that do not depend on each other: operands and results
+together, and each property. New ops mostly consist of parts that others had before, so xDSL checks each part once. What
+an op checks itself, by its own `verify_` and its traits, is checked for every op. Where the parts are not enough to
+tell, nothing is accepted, and xDSL has to verify the op as a whole.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class VerifiedParts:
         """``number_of`` gives an attribute the number of those that are equal to it, or NOT_TOLD_APART."""
         self._number_of = number_of
         self._kinds: dict[object, _Kind] = {}
-        """By the function that verifies an op: of ops that another one is given to, nothing is known."""
+        """By the `verify_` of an op's class: if another one takes its place, that is another kind."""
 
     def accept(self, op: Operation, is_last: bool, is_closed: bool) -> bool:
         """Whether it is known that ``op`` is valid, if its operands are still there and the ops in it are valid.

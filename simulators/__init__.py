@@ -1,1 +1,2 @@
-"""Simulators that execute the instruction columns of a package."""
+"""What executes programs: packages on data (`functional`) and in time (`timing`), and networks of the `onnx`
+dialect."""

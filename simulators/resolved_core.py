@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ..codegen.access import Accesses, Range, accesses
+from ..codegen.access import Accesses, accesses
 from ..codegen.columns import Columns, Program, Target
 from ..codegen.isa import OP_LIMIT, Op
 from ..codegen.memory_image import WeightTable
 from ..codegen.registers import RegisterValues, register_values
-from ..codegen.stream_check import group_rows, misaligned, outside
+from ..codegen.stream_check import bad_accesses, group_rows
 from ..support.diagnostics import TileError
 from .vector_unit import OPERATIONS
 
@@ -78,13 +77,9 @@ def _resolved(columns: Columns, registers: RegisterValues, touched: Accesses, ta
         length=length[rows].tolist(),
         executed_before=np.cumsum(executed) - executed,
         message_at=np.where(op == Op.SEND, source, to),
-        local_elements=max(_end(part) for part in (touched.read, touched.read2, touched.write)) // unit,
-        global_elements=max(_end(part) for part in (touched.global_read, touched.global_write)) // unit,
+        local_elements=int(touched.local_end.max(initial=0)) // unit,
+        global_elements=int(touched.global_end.max(initial=0)) // unit,
     )
-
-
-def _end(part: Range) -> int:
-    return int(np.where(part.size > 0, part.start + part.size, 0).max(initial=0))
 
 
 def _check_weights(program: Program, weights: WeightTable, core: int, columns: Columns) -> None:
@@ -97,20 +92,5 @@ def _check_weights(program: Program, weights: WeightTable, core: int, columns: C
 
 
 def _check_ranges(program: Program, core: int, touched: Accesses, target: Target, global_memory_bytes: int) -> None:
-    for name, part, size in _parts(touched, target.local_memory_bytes, global_memory_bytes):
-        wrong = outside(part, size) | misaligned(part, target.element_bytes)
-        if not wrong.any():
-            continue
-        index = int(np.flatnonzero(wrong)[0])
-        start, stop = int(part.start[index]), int(part.start[index] + part.size[index])
-        what = f"{name} at bytes {start} to {stop}"
-        what += f", beyond its {size} bytes" if outside(part, size)[index] else ", not at whole elements"
+    for index, what in bad_accesses(touched, target, global_memory_bytes, limit=1):
         raise TileError(program.place(int(program.core_start[core]) + index), what, "compile the model again")
-
-
-def _parts(touched: Accesses, local: int, shared: int) -> Iterator[tuple[str, Range, int]]:
-    yield "reads local memory", touched.read, local
-    yield "reads local memory", touched.read2, local
-    yield "writes local memory", touched.write, local
-    yield "reads global memory", touched.global_read, shared
-    yield "writes global memory", touched.global_write, shared

@@ -1,1 +1,1 @@
-"""Diagnostics and file helpers that every part shares."""
+"""What all parts share: errors, files, threads, and machine code for loops."""

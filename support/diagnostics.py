@@ -1,4 +1,4 @@
-"""Errors that a user can cause and can mend.
+"""Errors that a user can cause and correct.
 
 Two kinds of error exist. A *user* error (a bad file, an unsupported model, a machine that is too small) is a
 :class:`TileError`; the tools print it on stderr and exit with code 1. A *compiler* error is an ``assert``.

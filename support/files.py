@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .diagnostics import TileError
+from .diagnostics import TileError, system_reason
 
 _DESCRIPTORS = re.compile(r"/dev/fd|/proc/\d+/(task/\d+/)?fd")
 _MOST_LINKS = 40
@@ -235,7 +235,7 @@ def _unwritable(path: Path, error: OSError) -> TileError:
         return TileError(str(path), "cannot be written: file name too long", "shorten it")
     if not path.parent.exists():
         return TileError(str(path), f"cannot be written: there is no directory '{path.parent}'", "make it first")
-    return TileError(str(path), f"cannot be written: {(error.strerror or str(error)).lower()}", "name another place")
+    return TileError(str(path), f"cannot be written: {system_reason(error)}", "name another place")
 
 
 def _umask() -> int:

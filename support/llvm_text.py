@@ -1,14 +1,14 @@
-"""Translates a kernel, a module or several of a small part of Python, to the text of an LLVM module.
+"""Translates a kernel, one or several modules in a small subset of Python, to the text of an LLVM module.
 
-The part of Python that is understood: functions of whole numbers; assignments, also of several at once and to columns;
+The subset consists of: functions of whole numbers; assignments, also of several values at once and to columns;
 ``if``, ``while``, ``for`` over a ``range``, ``break``, ``continue``, ``return``; arithmetic, comparisons, ``and``,
 ``or``, ``not``, conditional expressions, ``in`` a tuple, ``min``, ``max``; calls of other such functions. Names in
-capitals are constants. Anything else is an AssertionError: it is the compiler's own text that is translated.
+capitals are constants. Anything else is an AssertionError, since only the compiler's own text is translated.
 
-``facts``, ``code`` and ``state`` are not passed on: what they have together are columns, and each function gets one
-pointer to the pointers to all of them. A fact is a column of one number. What a column holds says the end of its name:
-``_pj`` doubles, ``_u8`` bytes, ``_i32`` 32-bit integers, any other one 64-bit integers, and so are all variables. A
-column of the latter is also passed by itself, to a parameter that is annotated as a ``Column`` of integers.
+``facts``, ``code`` and ``state`` are not passed as such: all their fields are columns, and each function gets one
+pointer to the pointers to all columns. A fact is a column of one number. The end of a column's name says what it holds:
+``_pj`` doubles, ``_u8`` bytes, ``_i32`` 32-bit integers, and otherwise 64-bit integers, which all variables are, too. A
+column of 64-bit integers can also be passed by itself, to a parameter that is annotated as a ``Column``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Kernels, sequential loops in a small part of Python (:mod:`.llvm_text`), as machine code if llvmlite is installed.
+"""Kernels: sequential loops in a small subset of Python (:mod:`.llvm_text`), as machine code if llvmlite is installed.
 
-The code is made once for a processor, in a few tenths of a second, and kept in the user's cache folder
-(``$XDG_CACHE_HOME/tile``, by default ``~/.cache/tile``); a later process loads it in a few hundredths. Without a place
-to keep it, each process makes its own.
+The code is made once for a type of processor, in a few tenths of a second, and kept in the user's cache folder
+(``$XDG_CACHE_HOME/tile``, by default ``~/.cache/tile``), from where later processes load it in a few hundredths of a
+second. If the folder cannot be written to, each process makes its own.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from .diagnostics import TileError
 from .files import atomic_file
 
 _OLDEST_LLVM = (17, 0, 0)
-"""From then on pointers have no types; llvmlite 0.45 is the first with such a one."""
+"""The first in which pointers have no types, as in our text. llvmlite has one since 0.45."""
 _MOST_KEPT = 8
+"""Versions of the code of one kernel that are kept."""
 _DIGEST_BYTES = 32
 _KINDS = {"_pj": np.float64, "_u8": np.uint8, "_i32": np.int32}
 
@@ -76,20 +77,23 @@ class Kernel:
         owners = (self.layout.Facts, self.layout.Code, self.layout.State)
         return [f"{owner.__name__.lower()}.{name}" for owner in owners for name in owner._fields]
 
+    def constants(self) -> dict[str, int]:
+        """The numbers that functions of the kernel know by name; they may come from other modules."""
+        return {
+            name: int(value) for name, value in vars(self.layout).items() if name.isupper() and isinstance(value, int)
+        }
+
     def text(self) -> str:
         """The kernel in LLVM's language."""
         functions = [node for module in self.modules for node in _functions(Path(str(module.__file__)))]
-        constants = {
-            name: value for name, value in vars(self.layout).items() if name.isupper() and isinstance(value, int)
-        }
-        return llvm_text.llvm_module(functions, constants, self.columns(), "run")
+        return llvm_text.llvm_module(functions, self.constants(), self.columns(), "run")
 
 
 _buffer_of: Callable[[Any], ctypes.Array[ctypes.c_char]] = (ctypes.c_char * 0).from_buffer
 
 
 def _address(column: npt.NDArray[Any]) -> int:
-    """Where the column begins. An array tells by itself, too, but takes several times as long, and there are many."""
+    """Where the column begins, several times as fast as by ``ctypes.data``: there are many columns."""
     try:
         return ctypes.addressof(_buffer_of(column))
     except TypeError:  # it is only to be read
@@ -104,7 +108,7 @@ def _typed_columns(kernel: Kernel) -> list[tuple[str, np.dtype[Any]]]:
 
 @cache
 def function(kernel: Kernel) -> Callable[..., int]:
-    """The kernel's ``run``. What holds its machine code is kept with it."""
+    """The kernel's ``run``, which keeps the engine that holds its machine code alive."""
     llvm: Any = importlib.import_module("llvmlite.binding")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -112,7 +116,7 @@ def function(kernel: Kernel) -> Callable[..., int]:
     triple = llvm.get_process_triple()
     target = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, features=features, opt=1, jit=True)
     sources = [Path(str(module.__file__)).read_bytes() for module in (*kernel.modules, kernel.layout, llvm_text)]
-    made_by = f"{llvm.llvm_version_info} {triple} {processor} {features}".encode()
+    made_by = f"{llvm.llvm_version_info} {triple} {processor} {features} {sorted(kernel.constants().items())}".encode()
     name = f"{kernel.name}-{hashlib.sha256(b'|'.join([made_by, *sources])).hexdigest()[:32]}.o"
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
     engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(_object_code(kernel, llvm, target, name)))
@@ -149,7 +153,7 @@ def _cache_folder() -> Path:
 
 
 def _keep(kernel: Kernel, folder: Path, name: str, content: bytes) -> None:
-    """Beside the last ones that other versions made. A folder that cannot be written to is no error."""
+    """Keeps the code, with the latest that other versions have made. A folder that cannot be written to is no error."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         others = sorted(folder.glob(f"{kernel.name}-*.o"), key=lambda path: path.stat().st_mtime)

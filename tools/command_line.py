@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
@@ -54,6 +55,29 @@ def dimension(text: str) -> tuple[str, int]:
     if not name or not value.isascii() or not value.isdigit() or not 0 < int(value[:20]) < 2**63:
         raise argparse.ArgumentTypeError(f"expected NAME=N with a positive N, not '{text}'")
     return name, int(value)
+
+
+def number(text: str) -> float:
+    """The value of an option that takes a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, not '{text}'") from None
+
+
+def at_least_zero(text: str) -> float:
+    """The value of an option that takes a finite number of at least 0."""
+    value = number(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be 0 or more, not {text}")
+    return value
+
+
+def seed(text: str) -> int:
+    """The value of an option that takes the seed of random numbers."""
+    if not text.isascii() or not text.isdigit() or len(text) > 20:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 on, of at most 20 digits, not '{text}'")
+    return int(text)
 
 
 def _llvm_spelling(arguments: Sequence[str], flags: set[str], valued: set[str], known: Iterable[str]) -> Iterable[str]:

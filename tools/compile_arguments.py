@@ -144,11 +144,11 @@ def _parser() -> CommandLine:
 
     add = parser.add_argument_group("checking and reporting").add_argument
     add("--verify-each", action="store_true", default=True, help="verify the module after each pass (the default)")
-    add("--no-verify-each", action="store_false", dest="verify_each", help="do not")
+    add("--no-verify-each", action="store_false", dest="verify_each", help="do not verify it")
     add_guard_options(parser)
     add("--build-report", type=Path, metavar="FILE.json",
-        help="write what the compiler took, in time and memory, and the proxies of every stage to FILE, for "
-        "tile-report diff")  # fmt: skip
+        help="write the compiler's time and memory, and the proxies of every stage, to FILE, for tile-report "
+        "diff")  # fmt: skip
     add("--print-ir-tree-dir", type=Path, metavar="DIR",
         help="write the module after each pass to a file in DIR, and all arrays to DIR/resources.npz")  # fmt: skip
     add("--timing", action="store_true", help="report the time of each pass and of code generation")

@@ -156,7 +156,7 @@ def _add_passes(parser: CommandLine) -> None:
 def _add_checking(parser: CommandLine) -> None:
     add = parser.add_argument_group("checking").add_argument
     add("--verify-each", action="store_true", default=True, help="verify the module after each pass (the default)")
-    add("--no-verify-each", action="store_false", dest="verify_each", help="do not")
+    add("--no-verify-each", action="store_false", dest="verify_each", help="do not verify it")
     add("--verify-diagnostics", action="store_true", help="compare errors with the '// expected-error' comments")
     _add_mlir(add, "crash-reproducer", "pass-pipeline-crash-reproducer", type=Path, metavar="FILE",
               help="if a pass fails, write a test that shows it to FILE")  # fmt: skip

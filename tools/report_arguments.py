@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..support.diagnostics import TileError
-from .command_line import CommandLine, VersionAction
+from .command_line import CommandLine, VersionAction, at_least_zero, seed
 
 DESCRIPTION = """\
 Shows what a compiled program costs and how parallel it is, or compares two builds of one model.
@@ -150,29 +150,18 @@ def _add_diff(parser: CommandLine) -> None:
     add = parser.add_argument_group("diff").add_argument
     pair = ("BEFORE.json", "AFTER.json")
     add("--builds", nargs=2, type=Path, metavar=pair,
-        help="what --build-report of tile-compile wrote for two packages: compiler time and memory")  # fmt: skip
+        help="compiler time and memory: what --build-report of tile-compile wrote for each")  # fmt: skip
     add("--checks", nargs=2, type=Path, metavar=pair,
-        help="what --check-report of tile-run wrote for each: numerical validation")  # fmt: skip
+        help="numerical validation: what --check-report of tile-run wrote for each")  # fmt: skip
     add("--check", action="store_true", help="execute both packages on the same random inputs and compare the outputs")
     add("--model", type=Path, metavar="FILE.onnx", help="with --check: compare with onnxruntime for this model as well")
-    add("--seed", type=int, default=0, metavar="N", help="with --check: of the random inputs (default 0)")
-    add("--tolerance", type=_fraction, default=_TOLERANCE, metavar="T",
+    add("--seed", type=seed, default=0, metavar="N", help="with --check: seed of the random inputs (default 0)")
+    add("--tolerance", type=at_least_zero, default=_TOLERANCE, metavar="T",
         help="with --check: greatest allowed error, relative to the range of the output (default 1e-3)")  # fmt: skip
-    add("--max-slowdown", type=_percent, default=_SECONDS, metavar="PERCENT",
-        help=f"a compiler that takes more than so much longer is worse (default {_SECONDS:g})")  # fmt: skip
-    add("--max-growth", type=_percent, default=_BYTES, metavar="PERCENT",
-        help=f"one that takes more than so much more memory is worse (default {_BYTES:g})")  # fmt: skip
+    add("--max-slowdown", type=at_least_zero, default=_SECONDS, metavar="PERCENT",
+        help=f"time of the compiler counts as worse if it grows by more than this (default {_SECONDS:g})")  # fmt: skip
+    add("--max-growth", type=at_least_zero, default=_BYTES, metavar="PERCENT",
+        help=f"memory of the compiler counts as worse if it grows by more than this (default {_BYTES:g})")  # fmt: skip
     add("--without", action="append", default=[], metavar="STAGE",
         help="leave out a stage that only one of the two has: the name of a pass")  # fmt: skip
-    add("--complete", action="store_true", help="what neither of the two has recorded is an error, too")
-
-
-def _percent(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be 0 or more, not {text}")
-    return value
-
-
-def _fraction(text: str) -> float:
-    return _percent(text)
+    add("--complete", action="store_true", help="fail also for what neither of the two has recorded")

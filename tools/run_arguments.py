@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..support.diagnostics import TileError
-from .command_line import CommandLine, VersionAction
+from .command_line import CommandLine, VersionAction, at_least_zero, number, seed
 
 DESCRIPTION = """\
 Executes a package that tile-compile wrote, from the package alone, on a functional simulator of the chip; or times it.
@@ -154,9 +154,7 @@ def _add_inputs(parser: CommandLine) -> None:
         help="an .npy file, or an array of an .npz file; NAME may be left out when there is one input, KEY when the "
         "file has one array or one called like the input",
     )
-    group.add_argument(
-        "--random", type=_seed, metavar="SEED", help="random inputs, from a standard normal distribution"
-    )
+    group.add_argument("--random", type=seed, metavar="SEED", help="random inputs, from a standard normal distribution")
     group.add_argument(
         "--scale", type=_factor, metavar="FACTOR", help="multiply the inputs by this: 1/255 for images of bytes"
     )
@@ -173,7 +171,7 @@ def _add_outputs(parser: CommandLine) -> None:
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the outputs: .npz, or .npy if one")
     group.add_argument("--output-dir", type=Path, metavar="DIR", help="write each output to DIR/NAME.npy")
     group.add_argument("--argmax", action="store_true", help="print the index of the greatest element, per sample")
-    group.add_argument("--labels", metavar="FILE[:KEY]", help="right answers, per sample: print how many agree")
+    group.add_argument("--labels", metavar="FILE[:KEY]", help="the right answer for each sample: print how many agree")
     group.add_argument("--json", action="store_true", help="print results as one JSON object")
 
 
@@ -183,7 +181,7 @@ def _add_check(parser: CommandLine) -> None:
     group.add_argument("--model", type=Path, metavar="FILE.onnx", help="the model that the package was compiled from")
     group.add_argument(
         "--tolerance",
-        type=_fraction,
+        type=at_least_zero,
         default=1e-3,
         metavar="T",
         help="greatest allowed error, relative to the range of the output (default 1e-3)",
@@ -199,8 +197,8 @@ def _add_timing(parser: CommandLine) -> None:
     group.add_argument(
         "--timing",
         action="store_true",
-        help="print time and energy, as the pimsim-nn simulator has them, instead of executing on data; PACKAGE may "
-        "also be a stream for that simulator (program.json, program.json.gz)",
+        help="print time and energy, as the pimsim-nn simulator computes them, instead of executing on data; PACKAGE "
+        "may also be a stream for that simulator (program.json, program.json.gz)",
     )
     group.add_argument(
         "--machine", metavar="NAME|FILE", help="the machine, if the package's is no preset; it must be the package's"
@@ -217,12 +215,12 @@ def _add_timing(parser: CommandLine) -> None:
         "--sim-time",
         type=_duration,
         metavar="MS",
-        help="stop after so much simulated time (throughput: by default what the machine file says)",
+        help="stop after MS ms of simulated time (throughput: by default the time that the machine file gives)",
     )
     group.add_argument(
         "--first-come",
         action="store_true",
-        help="what happens at the same instant: in the order of its cause, not in that of the simulator's heap",
+        help="events of one instant happen in the order of their causes, not in the order of the simulator's heap",
     )
     group.add_argument(
         "--trace",
@@ -243,12 +241,6 @@ def _add_timing(parser: CommandLine) -> None:
         metavar="N",
         help="arrows for the first N messages, from send to recv (default 1000)",
     )
-
-
-def _seed(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 20:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0 on, of at most 20 digits, not '{text}'")
-    return int(text)
 
 
 def _count(text: str) -> int:
@@ -275,21 +267,14 @@ def _factor(text: str) -> float:
 
 
 def _duration(text: str) -> float:
-    value = float(text)
+    value = number(text)
     if not 0 < value <= 1e9:
         raise argparse.ArgumentTypeError(f"must be more than 0 and at most 1e9, not {text}")
     return value
 
 
 def _gap(text: str) -> float:
-    value = float(text)
+    value = number(text)
     if not 0 <= value <= 1e15:
         raise argparse.ArgumentTypeError(f"must be from 0 to 1e15, not {text}")
-    return value
-
-
-def _fraction(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be 0 or more, not {text}")
     return value

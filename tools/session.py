@@ -28,8 +28,8 @@ EXIT_SIGNAL = 128
 EXIT_INTERRUPTED = EXIT_SIGNAL + signal.SIGINT
 EXIT_BROKEN_PIPE = 141
 COLLECTOR_THRESHOLDS = 1_000_000, 50, 100
-"""Modules are large graphs that live long: at the default threshold, looking for garbage takes a third of the time. Of
-modules that passes leave behind, what is large is let go without it."""
+"""Modules are large graphs that live long: at the default thresholds, the garbage collector takes a third of the time.
+The large data of modules that passes leave behind is freed without it."""
 _ENDING_SIGNALS = ("SIGTERM", "SIGHUP")
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 

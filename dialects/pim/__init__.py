@@ -7,12 +7,12 @@ The same ops appear on tensors (what each core computes, pure) and, after `pim-b
 from xdsl.ir import Dialect
 
 from ..interned import buffer_type, integer
+from ..shaped_types import shape_of
 from .attributes import Access, AccessAttr, access_attr, access_list
 from .batch_ops import CoreBatchOp
 from .instruction_ops import INSTRUCTIONS, AllocOp, EmptyOp, EndOp, IssueOp, YieldOp
 from .program_ops import ConstantOp, InputOp, MatrixOp, OutputOp, ProgramOp
 from .row_ops import ConstantRowsOp, LoadOp, RowsOp, TransferOp
-from .values import shape_of
 
 __all__ = [
     "INSTRUCTIONS",

@@ -24,27 +24,21 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.window import window_rows
-from ..interned import buffer_type, initialize, integer, segment_sizes, segments, tensor_type
-from ..lane_batch import LaneBatchOp
-from ..shaped_types import ROWS, TILE, F32Shape
+from ..interned import Integer, buffer_type, initialize, integer, segment_sizes, segments, tensor_type
+from ..lane_batch import PlacedBatchOp
+from ..shaped_types import ROWS, TILE, F32Shape, shape_of
 from ..spat.attributes import WindowAttr
 from ..tile import ArrayAttr
 from ..traits import Isolated, VerifiedWithin
-from ..verification import (
-    verify_fetches,
-    verify_resumes,
-    verify_schedule,
-    verify_spans,
-    verify_window,
-)
+from ..verification import verify_window
 from .instruction_ops import AllocOp, EmptyOp, EndOp, IssueOp, YieldOp
 from .program_ops import ConstantOp, ProgramOp
 from .row_ops import ConstantRowsOp
-from .values import BUFFER_OF_ROWS, VALUES, Integer, is_tensor, shape_of
+from .values import BUFFER_OF_ROWS, VALUES, is_tensor
 
 
 @irdl_op_definition
-class CoreBatchOp(LaneBatchOp):
+class CoreBatchOp(PlacedBatchOp):
     """Lanes of one body on the cores of its replicas, in the chip's one order of steps.
 
     On tensors, the body yields a row of each result; on buffers, it writes to the buffers given as `outs`. An input has
@@ -72,8 +66,6 @@ class CoreBatchOp(LaneBatchOp):
     outs = var_operand_def(BUFFER_OF_ROWS)
     results_ = var_result_def(ROWS)
     replicas = prop_def(Integer)
-    cores = prop_def(ArrayAttr)
-    steps = prop_def(ArrayAttr)
     windows = prop_def(BuiltinArrayAttr[Attribute])
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     traits = traits_def(Isolated(), VerifiedWithin(), HasParent(ProgramOp))
@@ -136,20 +128,10 @@ class CoreBatchOp(LaneBatchOp):
         return self.replicas.value.data
 
     @property
-    def lane_cores(self) -> NDArray[np.int64]:
-        """The core of each lane."""
-        return self.cores.array.astype(np.int64)[np.arange(self.lane_count) % self.replica_count]
-
-    @property
     def loaded_constants(self) -> list[SSAValue]:
         """What each core of the batch loads, as `fetches` numbers it: the constants, then inputs that are constant."""
         inputs, constants, *_ = self.split_operands
         return [*constants, *(value for value in inputs if isinstance(value.owner, ConstantOp | ConstantRowsOp))]
-
-    @property
-    def last_steps(self) -> NDArray[np.int64]:
-        """The last step of each lane."""
-        return self.steps.array.astype(np.int64) + self.lane_spans - 1
 
     @property
     def input_arguments(self) -> Sequence[SSAValue]:
@@ -189,13 +171,6 @@ class CoreBatchOp(LaneBatchOp):
             if shape_of(value)[0] != lanes:
                 raise VerifyException(f"a result of {shape_of(value)[0]} rows in a batch of {lanes} lanes")
         self._verify_body()
-
-    def verify_arrays(self) -> None:
-        lanes = self.lane_count
-        verify_schedule(self.cores, self.replica_count, self.steps, lanes)
-        verify_spans(self.spans, lanes)
-        verify_resumes(self.resumes, self.spans, lanes)
-        verify_fetches(self.fetches)
 
     def _window_type(self, value: SSAValue, window: Attribute) -> Attribute:
         """The type of the argument that stands for what a lane reads of an input."""

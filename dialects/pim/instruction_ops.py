@@ -31,13 +31,13 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...codegen.isa import Op
-from ..interned import buffer_type, initialize, integer, segment_sizes, segments, string, tensor_type
-from ..shaped_types import MOST_ROWS, TILE, F32Shape
+from ..interned import Integer, buffer_type, initialize, integer, segment_sizes, segments, string, tensor_type
+from ..shaped_types import MOST_ROWS, TILE, F32Shape, shape_of
 from ..tile import ArrayAttr
 from ..traits import VerifiedAlone, VerifiedWithin
+from ..verification import verify_addresses
 from .attributes import Access, AccessAttr, access_attr, access_list
-from .tables import check_addresses
-from .values import TILE_BUFFER, Integer, is_tensor, shape_of
+from .values import TILE_BUFFER, is_tensor
 
 INSTRUCTIONS: dict[str, int] = {
     "mvmul": 1,
@@ -104,7 +104,7 @@ class AllocOp(IRDLOperation):
 
     def verify_arrays(self) -> None:
         """Raises a VerifyException if the table has wrong columns. The stream check looks at addresses."""
-        check_addresses(self.addresses, ("core", "address"))
+        verify_addresses(self.addresses, ("core", "address"))
 
 
 @irdl_op_definition

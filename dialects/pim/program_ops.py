@@ -24,10 +24,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..interned import tensor_type
 from ..network_io import NetworkInputOp, NetworkOutputOp
-from ..shaped_types import TILE, TILE_OR_ROWS
+from ..shaped_types import TILE, TILE_OR_ROWS, shape_of
 from ..tile import ArrayAttr
 from ..traits import Isolated, VerifiedAlone
-from .values import VALUES, shape_of
+from .values import VALUES
 
 
 @irdl_op_definition
@@ -94,7 +94,8 @@ class OutputOp(NetworkOutputOp):
 
 @irdl_op_definition
 class ConstantOp(IRDLOperation):
-    """A constant that vector instructions read: in global memory, loaded at the start by every core that uses it.
+    """A constant that vector instructions read, in global memory. Every core that uses it loads it, when the schedule
+    has planned that, or else right before its first use.
 
     A single column is loaded once and then repeated in local memory.
 
@@ -125,7 +126,7 @@ class ConstantOp(IRDLOperation):
 
 @irdl_op_definition
 class MatrixOp(IRDLOperation):
-    """Weights that stand in the arrays of every core that uses them.
+    """Weights, which stay in the arrays of every core that uses them.
 
     ```mlir
     pim.program {

@@ -23,13 +23,13 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ..interned import buffer_type, initialize, integer
-from ..shaped_types import MOST_ROWS, ROWS, TILE_OR_ROWS, F32Shape
+from ..interned import Integer, buffer_type, initialize, integer
+from ..shaped_types import MOST_ROWS, ROWS, TILE_OR_ROWS, F32Shape, shape_of
 from ..tile import ArrayAttr
 from ..traits import VerifiedWithin
+from ..verification import verify_addresses, verify_messages, verify_table
 from .program_ops import ConstantOp, ProgramOp
-from .tables import check_addresses, check_table
-from .values import BUFFER_OF_ROWS, VALUES, Integer, is_tensor, shape_of
+from .values import BUFFER_OF_ROWS, VALUES, is_tensor
 
 LOAD_COLUMNS = ("row", "core", "step")
 """Of a table of loads or stores, `i64[N, 3]`: the row, the core that moves it, and the step at which it does."""
@@ -78,8 +78,8 @@ class RowsOp(IRDLOperation):
 
     def verify_arrays(self) -> None:
         """Raises a VerifyException if the tables have wrong columns. The stream check looks at addresses."""
-        check_addresses(self.instances, ("core", "row", "address"))
-        check_addresses(self.rings, ("core", "address", "bytes", "key of the first row"))
+        verify_addresses(self.instances, ("core", "row", "address"))
+        verify_addresses(self.rings, ("core", "address", "bytes", "key of the first row"))
 
 
 @irdl_op_definition
@@ -115,7 +115,7 @@ class ConstantRowsOp(IRDLOperation):
 
     def verify_arrays(self) -> None:
         """Raises a VerifyException if the table has wrong columns. The stream check looks at addresses."""
-        check_addresses(self.instances, ("core", "address", "step"))
+        verify_addresses(self.instances, ("core", "address", "step"))
 
 
 @irdl_op_definition
@@ -159,7 +159,7 @@ class LoadOp(IRDLOperation):
 
     def verify_arrays(self) -> None:
         """Raises a VerifyException if the table names what is not there."""
-        check_table(self.rows, LOAD_COLUMNS, shape_of(self.source)[0])
+        verify_table(self.rows, LOAD_COLUMNS, shape_of(self.source)[0])
 
 
 @irdl_op_definition
@@ -196,6 +196,4 @@ class TransferOp(IRDLOperation):
 
     def verify_arrays(self) -> None:
         """Raises a VerifyException if the table names what is not there, or a message that goes nowhere."""
-        check_table(self.messages, ("row", "source", "target", "step"), shape_of(self.source)[0])
-        if self.messages.has_data and (self.messages.array[:, 1] == self.messages.array[:, 2]).any():
-            raise VerifyException("a message from a core to itself")
+        verify_messages(self.messages, shape_of(self.source)[0])

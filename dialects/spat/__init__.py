@@ -6,6 +6,7 @@ Three groups of ops: batches and what they read and give (`batch_ops`), the vect
 
 from xdsl.ir import Dialect
 
+from ..shaped_types import shape_of
 from .arithmetic_ops import (
     ElementwiseBinaryOp,
     ElementwiseUnaryOp,
@@ -33,7 +34,7 @@ from .batch_ops import (
 )
 from .communication_ops import ChannelReceiveOp, ChannelSendOp, DeferredCommunicationOp
 from .tile_ops import TILE_OPS, GatherOp, PadOp, PickOp, SpreadOp, ViewOp, YieldOp
-from .tiles import shape_of, tile_type
+from .tiles import tile_type
 
 __all__ = [
     "BatchOp",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import StringAttr
@@ -10,17 +10,18 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import IRDLOperation, VarConstraint, irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from ..interned import initialize, integer
-from ..shaped_types import TILE, TILE_OR_ROWS
+from ..interned import Integer, initialize, integer
+from ..shaped_types import TILE, TILE_OR_ROWS, shape_of
 from ..traits import VerifiedAlone
-from .tiles import Integer, dims, require, shape_of, tile_type
+from .tiles import dims, require, tile_type
 
 REDUCTIONS = ("add", "max")
+"""The kinds of reductions: the sum of the elements, or the largest of them."""
 
 
 @irdl_op_definition
 class VMMOp(IRDLOperation):
-    """Vector-matrix products: each column of the tile times the rows `row ...` of the weights: one array group.
+    """Vector-matrix products: each column of the tile times the rows of the weights from `row` on, in one array group.
 
     ```mlir
     %0 = spat.vmm %window, %weights row 192 : tensor<56x128xf32>, tensor<576x64xf32> -> tensor<56x64xf32>
@@ -125,6 +126,8 @@ class VMaxOp(ElementwiseBinaryOp):
 
 
 class ElementwiseUnaryOp(IRDLOperation, ABC):
+    """A function of each element."""
+
     T: ClassVar = VarConstraint("T", TILE)
     source = operand_def(T)
     result = result_def(T)
@@ -172,15 +175,20 @@ class SigmoidOp(ElementwiseUnaryOp):
 
 
 class ReduceOp(IRDLOperation, ABC):
+    """Combines the elements along one axis of a window or tile; `kind` says how."""
+
+    RANK: ClassVar[int] = 2
+    """Of the source."""
+
     source = operand_def(TILE_OR_ROWS)
     kind = prop_def(StringAttr)
     result = result_def(TILE)
     traits = traits_def(Pure(), VerifiedAlone())
     assembly_format = "$kind $source attr-dict `:` type($source) `->` type($result)"
 
+    @abstractmethod
     def reduced(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the result for a source of this shape."""
-        raise NotImplementedError
 
     def __init__(self, kind: str, source: SSAValue) -> None:
         super().__init__(
@@ -196,8 +204,6 @@ class ReduceOp(IRDLOperation, ABC):
             len(shape) == self.RANK and self.reduced(shape) == result,
             f"the reduction of {dims(shape)} is not {dims(result)}",
         )
-
-    RANK: ClassVar[int] = 2
 
 
 @irdl_op_definition

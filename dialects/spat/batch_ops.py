@@ -31,24 +31,17 @@ from xdsl.traits import ConstantLike, Pure, RecursiveMemoryEffect, SingleBlockIm
 from xdsl.utils.exceptions import VerifyException
 
 from ...analysis.window import RowWindow
-from ..interned import initialize, integer, segment_sizes, segments
-from ..lane_batch import LaneBatchOp
+from ..interned import Integer, initialize, integer, segment_sizes, segments
+from ..lane_batch import LaneBatchOp, PlacedBatchOp
 from ..network_io import NetworkInputOp, NetworkOutputOp
-from ..shaped_types import ROWS, TILE_OR_ROWS
+from ..shaped_types import ROWS, TILE_OR_ROWS, shape_of
 from ..tile import ArrayAttr
 from ..traits import Isolated, VerifiedAlone, VerifiedWithin
-from ..verification import (
-    verify_fetches,
-    verify_resumes,
-    verify_schedule,
-    verify_sends,
-    verify_spans,
-    verify_window,
-)
+from ..verification import verify_schedule, verify_sends, verify_window
 from .arithmetic_ops import VMMOp
 from .attributes import WindowAttr
 from .tile_ops import TILE_OPS, PickOp, YieldOp
-from .tiles import F32Tensor, Integer, shape_of, tile_type
+from .tiles import F32Tensor, tile_type
 
 _TILE_OPS = frozenset(TILE_OPS)
 
@@ -202,11 +195,8 @@ class BatchOp(LaneBatchOp, ABC):
             self._verify_body_op(op, arguments)
 
     def verify_arrays(self) -> None:
-        lanes = self.lane_count
-        verify_spans(self.spans, lanes)
-        verify_resumes(self.resumes, self.spans, lanes)
-        verify_sends(self.sends, lanes)
-        verify_fetches(self.fetches)
+        super().verify_arrays()
+        verify_sends(self.sends, self.lane_count)
 
     def _verify_body_op(self, op: Operation, weights: set[SSAValue]) -> None:
         if type(op) not in _TILE_OPS and not isinstance(op, TILE_OPS):
@@ -235,6 +225,16 @@ def _verify_constants(inputs: Sequence[SSAValue], weights: Sequence[SSAValue]) -
         raise VerifyException("a weight is no spat.constant")
 
 
+def _batch_format(places: str) -> str:
+    """The text form of a batch, with this form of the cores and steps in it."""
+    return (
+        f"`lanes` $lanes (`replicas` $replicas^)? {places} (`spans` $spans^)? "
+        "(`resumes` $resumes^)? (`sends` $sends^)? (`fetches` $fetches^)? "
+        "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
+        "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
+    )
+
+
 @irdl_op_definition
 class ComputeBatchOp(BatchOp):
     """Graph form: what is computed, with explicit inputs, weights and results, at no place.
@@ -258,12 +258,7 @@ class ComputeBatchOp(BatchOp):
     cores = opt_prop_def(ArrayAttr)
     steps = opt_prop_def(ArrayAttr)
     traits = traits_def(Isolated(), VerifiedWithin(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
-    assembly_format = (
-        "`lanes` $lanes (`replicas` $replicas^)? (`cores` $cores^)? (`steps` $steps^)? (`spans` $spans^)? "
-        "(`resumes` $resumes^)? (`sends` $sends^)? (`fetches` $fetches^)? "
-        "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
-        "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
-    )
+    assembly_format = _batch_format("(`cores` $cores^)? (`steps` $steps^)?")
 
     def __init__(
         self,
@@ -302,7 +297,7 @@ class ComputeBatchOp(BatchOp):
 
 
 @irdl_op_definition
-class ScheduledComputeBatchOp(BatchOp):
+class ScheduledComputeBatchOp(BatchOp, PlacedBatchOp):
     """Scheduled form: the same with the core of each replica and the step of each lane.
 
     Steps order everything on the chip: a core runs its lanes in order of their steps. Lane i extends over `spans[i]`
@@ -326,21 +321,5 @@ class ScheduledComputeBatchOp(BatchOp):
     """
 
     name = "spat.scheduled_compute_batch"
-    cores = prop_def(ArrayAttr)
-    steps = prop_def(ArrayAttr)
     traits = traits_def(Isolated(), VerifiedWithin(), RecursiveMemoryEffect(), SingleBlockImplicitTerminator(YieldOp))
-    assembly_format = (
-        "`lanes` $lanes (`replicas` $replicas^)? `cores` $cores `steps` $steps (`spans` $spans^)? "
-        "(`resumes` $resumes^)? (`sends` $sends^)? (`fetches` $fetches^)? "
-        "(`ins` `(` $inputs^ `:` type($inputs) `)`)? `windows` $windows "
-        "(`weights` `(` $weights^ `:` type($weights) `)`)? attr-dict `->` type($outs) $body"
-    )
-
-    def verify_arrays(self) -> None:
-        super().verify_arrays()
-        verify_schedule(self.cores, self.replica_count, self.steps, self.lane_count)
-
-    @property
-    def last_steps(self) -> NDArray[np.int64]:
-        """The last step of each lane."""
-        return self.steps.array.astype(np.int64) + self.lane_spans - 1
+    assembly_format = _batch_format("`cores` $cores `steps` $steps")

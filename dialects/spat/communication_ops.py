@@ -20,29 +20,14 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ..interned import initialize
-from ..shaped_types import ROWS
+from ..shaped_types import ROWS, shape_of
 from ..tile import ArrayAttr
 from ..traits import VerifiedWithin
-from ..verification import numbers_fit, verify_numbers
+from ..verification import verify_messages, verify_table
 from .attributes import ChannelType
-from .tiles import shape_of
 
 NEED_COLUMNS = ("row", "core")
 """Of a table of needs, `i64[N, 2]`: row `row` of the tensor is read on `core`."""
-
-MESSAGE_COLUMNS = ("row", "source", "target", "step")
-"""Of a table of messages, `i64[N, 4]`: one row each, its cores, and the step after whose lane it travels."""
-
-
-def _check_table(table: ArrayAttr, columns: tuple[str, ...], rows: int) -> None:
-    if len(table.shape) != 2 or table.shape[1] != len(columns) or table.dtype != np.dtype("<i8"):
-        raise VerifyException(f"a table i64[N, {len(columns)}] of {', '.join(columns)} expected")
-    if table.has_data and table.size:
-        if not numbers_fit(table) or int(table.array[:, 0].max()) >= rows:
-            least, most = int(table.array[:, 0].min()), int(table.array[:, 0].max())
-            if not 0 <= least <= most < rows:
-                raise VerifyException(f"the table names rows {least} to {most} of {rows}")
-            verify_numbers("a number of the table", table)
 
 
 @irdl_op_definition
@@ -71,7 +56,7 @@ class DeferredCommunicationOp(IRDLOperation):
 
     def verify_arrays(self) -> None:
         """Raises a VerifyException if the table names what is not there."""
-        _check_table(self.needs, NEED_COLUMNS, shape_of(self.source)[0])
+        verify_table(self.needs, NEED_COLUMNS, shape_of(self.source)[0])
 
 
 @irdl_op_definition
@@ -99,9 +84,7 @@ class ChannelSendOp(IRDLOperation):
 
     def verify_arrays(self) -> None:
         """Raises a VerifyException if the table names what is not there, or a message that goes nowhere."""
-        _check_table(self.messages, MESSAGE_COLUMNS, shape_of(self.source)[0])
-        if self.messages.has_data and (self.messages.array[:, 1] == self.messages.array[:, 2]).any():
-            raise VerifyException("a message from a core to itself")
+        verify_messages(self.messages, shape_of(self.source)[0])
 
 
 @irdl_op_definition

@@ -21,8 +21,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import IsTerminator, Pure
 
-from ..interned import initialize, integer
-from ..shaped_types import ROWS, TILE, TILE_OR_ROWS
+from ..interned import Integer, initialize, integer
+from ..shaped_types import ROWS, TILE, TILE_OR_ROWS, shape_of
 from ..tile import ArrayAttr
 from ..traits import VerifiedAlone, VerifiedWithin
 from .arithmetic_ops import (
@@ -38,7 +38,7 @@ from .arithmetic_ops import (
     VMulOp,
     VSubOp,
 )
-from .tiles import Integer, dims, require, shape_of, tile_type
+from .tiles import dims, require, tile_type
 
 
 @irdl_op_definition

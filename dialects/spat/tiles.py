@@ -5,24 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import I64, Float32Type, IntegerAttr, ShapedType, TensorType
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import Float32Type, TensorType
 from xdsl.utils.exceptions import VerifyException
 
 from ..interned import tensor_type
 
 F32Tensor: TypeAlias = TensorType[Float32Type]
-Integer: TypeAlias = IntegerAttr[I64]
 
 tile_type = tensor_type
 """The type of a tile (or of any other f32 tensor) of this shape."""
-
-
-def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """The static shape of a tensor value."""
-    type = value.type
-    assert isinstance(type, ShapedType)
-    return type.get_shape()
 
 
 def require(condition: bool, message: str) -> None:
@@ -32,5 +23,5 @@ def require(condition: bool, message: str) -> None:
 
 
 def dims(shape: Sequence[int]) -> str:
-    """A shape in words: ``56x64``."""
+    """A shape in a message: ``56x64``."""
     return "x".join(map(str, shape))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ...codegen.isa import Op
 from .costs import Costs
+from .kernel import layout
 from .quirks import Quirks
 from .stream import CODE_LIMIT, IS_SCALAR, IS_VECTOR, Stream
 
@@ -29,17 +30,17 @@ FETCH_LEAD = 3
 class Kind(IntEnum):
     """What an element is to the event loop."""
 
-    BUBBLE = 0
-    MATRIX = 1
-    VECTOR = 2
-    FILL = 3
-    COPY = 4
-    LOAD = 5
-    STORE = 6
-    SEND = 7
-    RECV = 8
-    SYNC = 9
-    WAIT = 10
+    BUBBLE = layout.BUBBLE
+    MATRIX = layout.MATRIX
+    VECTOR = layout.VECTOR
+    FILL = layout.FILL
+    COPY = layout.COPY
+    LOAD = layout.LOAD
+    STORE = layout.STORE
+    SEND = layout.SEND
+    RECV = layout.RECV
+    SYNC = layout.SYNC
+    WAIT = layout.WAIT
 
 
 _KINDS = np.zeros(CODE_LIMIT, np.int64)

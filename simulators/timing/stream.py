@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...codegen.columns import Program
-from ...codegen.isa import OP_LIMIT, SCALAR_OPS, VECTOR_OPS, Op
+from ...codegen.isa import EVENT_COUNT, OP_LIMIT, REGISTER_COLUMNS, SCALAR_OPS, VECTOR_OPS, Op
 from ...codegen.json_reader import FIELDS, SLD, JsonProgram
 from ...support.diagnostics import TileError
 
@@ -120,7 +120,7 @@ def _of_program(program: Program) -> _Raw:
     op = columns.op.astype(np.int64)
     a, b = columns.a.astype(np.int64), columns.b.astype(np.int64)
     found = {name: np.zeros(len(op), np.int64) for name in FIELDS}
-    for name in ("rd", "rs1", "rs2"):
+    for name in REGISTER_COLUMNS:
         found[name] = getattr(columns, name).astype(np.int64)
 
     for rows, taken in ((~IS_SCALAR[op], _UNIT_FIELDS), (IS_SCALAR[op], _SCALAR_FIELDS)):
@@ -200,12 +200,13 @@ def _check(stream: Stream) -> None:
     is_mvm = op == Op.MVMUL
     limit = np.repeat(counts, np.diff(units.core_start)) if units.core_count else np.empty(0, np.int64)
     strange = is_mvm & ((units.group < 0) | (units.group >= limit))
-    _refuse(stream, rows, strange, "names a group that the core has not")
+    _refuse(stream, rows, strange, "names a group that the core does not have")
     _refuse(stream, rows, is_mvm & (units.weight_bits < 1), "has no weight width (mbiw)")
     _refuse(stream, rows, _SIZED[op] & (units.length < 0), "has a negative length")
     _refuse(stream, rows, _BYTES[op] & (units.size < 0), "has a negative size")
-    _refuse(stream, rows, _MUST_EXIST[op] & (units.peer < 0), "names a core that the program has not")
-    _refuse(stream, rows, _EVENTS[op] & ((event < 0) | (event > 31)), "names an event that is not from 0 to 31")
+    _refuse(stream, rows, _MUST_EXIST[op] & (units.peer < 0), "names a core that the program does not have")
+    no_event = _EVENTS[op] & ((event < 0) | (event >= EVENT_COUNT))
+    _refuse(stream, rows, no_event, f"names no event from 0 to {EVENT_COUNT - 1}")
 
 
 def _refuse(stream: Stream, rows: I64, wrong: Mask, what: str) -> None:

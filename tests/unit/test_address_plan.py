@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilec.codegen import address_plan
-from tilec.codegen.address_plan import OPERANDS, plan_addresses
+from tilec.codegen.address_plan import plan_addresses
 from tilec.codegen.instruction_table import NO_ADDRESS, InstructionTable
-from tilec.codegen.isa import ISA, OFFSET_BITS, Op, Unit
+from tilec.codegen.isa import ISA, OFFSET_BITS, REGISTER_COLUMNS, Op, Unit
 
 PLAIN = {
     Op.VVADD: {"rd", "rs1", "rs2"},
@@ -63,7 +63,7 @@ def test_base_and_offset_give_the_address(
     plan = plan_addresses(whole, element_bytes, in_order)
     for row, (op, *address) in enumerate(rows):
         unit = element_bytes if ISA[op].unit is Unit.VECTOR else 1
-        used = OPERANDS if op == Op.VVADD else OPERANDS[:2]
+        used = REGISTER_COLUMNS if op == Op.VVADD else REGISTER_COLUMNS[:2]
         for operand, name in enumerate(used):
             selected = bool(plan.select[row] & OFFSET_BITS[name])
             assert plan.base[row, operand] + selected * plan.offset[row] * unit == address[operand]

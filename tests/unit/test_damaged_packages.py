@@ -137,7 +137,7 @@ def test_a_program_that_says_it_is_huge(written: Path) -> None:
         return data[:8] + len(text).to_bytes(4, "little") + text + data[12 + length :]
 
     resealed(written, PROGRAM, inflate)
-    assert "has not its" in refused(written)
+    assert "does not have its" in refused(written)
 
 
 Edit = Callable[[dict[str, Any]], object]

@@ -106,15 +106,15 @@ def raw(text: str) -> Program:
         (program("wait event=3, value=1"), "core 0, instruction 1: deadlock: waits for event 3 for ever"),
         (
             program("sldi r1, imm=250\nvrelu r0, r1, len=8"),
-            "core 0, instruction 2: reads local memory at bytes 250 to 258, beyond its 256",
+            "core 0, instruction 2: reads local memory at bytes 250 to 258, beyond its 256 bytes",
         ),
         (
             program("sldi r1, imm=-1\nvrelu r1, r0, len=8"),
-            "core 0, instruction 2: writes local memory at bytes -1 to 7, beyond its 256",
+            "core 0, instruction 2: writes local memory at bytes -1 to 7, beyond its 256 bytes",
         ),
         (
             program("vrelu r0, r0, len=8, offset=249, select=2"),
-            "core 0, instruction 1: reads local memory at bytes 249 to 257, beyond its 256",
+            "core 0, instruction 1: reads local memory at bytes 249 to 257, beyond its 256 bytes",
         ),
         (
             program("sldi r1, imm=7\nlldi r1, len=1, imm=0, offset=-8, select=1"),
@@ -135,7 +135,7 @@ def raw(text: str) -> Program:
         ),
         (
             program("sldi r5, imm=250\nld r0, r4, size=8"),
-            "core 0, instruction 2: reads global memory at bytes 250 to 258, beyond its 256",
+            "core 0, instruction 2: reads global memory at bytes 250 to 258, beyond its 256 bytes",
         ),
         (
             program("sldi r4, imm=1\nst r4, r0, size=8"),
@@ -203,7 +203,9 @@ def test_a_narrow_matrix_reads_only_its_rows() -> None:
 def test_node_names_are_shown() -> None:
     header = '.target cores=1 array_rows=8 array_cols=4 arrays_per_core=4 local_memory_bytes=256\n.node 0 "conv"\n'
     made = parse_assembly(header + ".core 0 groups=[]\nsetbw ibiw=8, obiw=8\nlldi r0, len=300, imm=0 @0\n")
-    assert faults(made) == ["core 0, instruction 1: writes local memory at bytes 0 to 300, beyond its 256 (node conv)"]
+    assert faults(made) == [
+        "core 0, instruction 1: writes local memory at bytes 0 to 300, beyond its 256 bytes (node conv)"
+    ]
     with pytest.raises(TileError, match=r"error: a.tilepkg: core 0, instruction 1"):
         require_valid_stream(made, where="a.tilepkg")
 

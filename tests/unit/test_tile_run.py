@@ -229,7 +229,7 @@ def test_inputs_are_scaled(folder: Path, factor: str, value: float) -> None:
         ),
         (["-i", "@one.npy", "-o", "@" + "n" * 300 + ".npy"], "file name too long; shorten it"),
         (["--tolerance", "nan"], "must be 0 or more, not nan"),
-        (["--tolerance", "x"], "invalid"),
+        (["--tolerance", "x"], "must be a number"),
         (["--scale", "1/0"], "must be a number or a fraction, not 1/0"),
         (["--scale", "1e999"], "must be finite"),
     ],

@@ -171,10 +171,10 @@ def test_to_json_is_json() -> None:
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ({**MVM, "group": 7}, "names a group that the core has not"),
+        ({**MVM, "group": 7}, "names a group that the core does not have"),
         ({**MVM, "mbiw": 0}, "has no weight width"),
-        ({"op": "send", "core": 9, "size": 8}, "names a core that the program has not"),
-        ({"op": "wait", "event_register": 32}, "names an event that is not from 0 to 31"),
+        ({"op": "send", "core": 9, "size": 8}, "names a core that the program does not have"),
+        ({"op": "wait", "event_register": 32}, "names no event from 0 to 31"),
         ({**ADD, "len": -1}, "has a negative length"),
         ({"op": "st", "size": -1}, "has a negative size"),
     ],

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ....codegen.isa import EVENT_COUNT, REGISTER_COUNT, Op
+from ....codegen.json_reader import SLD as SLD
+
 Numbers = list[int]
 """A list, or an array for the compiled loop."""
 Reals = list[float]
@@ -50,10 +53,11 @@ SCALAR_TIME, MATRIX_TIME, VECTOR_TIME, LOCAL_TIME, GLOBAL_TIME, GLOBAL_QUEUE = r
 SEND_WAIT, SEND_TIME, RECV_WAIT, RECV_TIME, EVENT_TIME, FINISHED_TIME = range(6, 12)
 """What a core's time is spent on."""
 
-EVENTS = 32
-REGISTERS = 32
-SADD, SSUB, SMUL, SADDI, SMULI, SLDI, SETBW, SLD = 3, 4, 5, 6, 7, 2, 1, 31
-"""Codes of the scalar instructions, as in the instruction set's table."""
+EVENTS = EVENT_COUNT
+REGISTERS = REGISTER_COUNT
+SADD, SSUB, SMUL, SADDI, SMULI = int(Op.SADD), int(Op.SSUB), int(Op.SMUL), int(Op.SADDI), int(Op.SMULI)
+SLDI, SETBW = int(Op.SLDI), int(Op.SETBW)
+"""Codes of the scalar instructions; ``SLD``, of streams only, is another."""
 
 
 class Facts(NamedTuple):

@@ -562,13 +562,13 @@ spat.output "y" shape <i64[2, 2] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 
 // -----
 
 %t = "test.op"() : () -> tensor<4x4x2xf32>
-// expected-error@+1 {{the table names rows 0 to 4 of 4}}
+// expected-error@+1 {{the table names row 4 of 4}}
 %0 = spat.deferred_communication %t needs <i64[2, 2] [0, 7, 4, 7]> : tensor<4x4x2xf32>
 
 // -----
 
 %t = "test.op"() : () -> tensor<4x4x2xf32>
-// expected-error@+1 {{a number of the table is negative}}
+// expected-error@+1 {{a core in the table is negative}}
 %0 = spat.deferred_communication %t needs <i64[1, 2] [0, -1]> : tensor<4x4x2xf32>
 
 // -----
