@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-Numbers = list[int]
-"""A list, or an array for the compiled loop."""
-
-Column = list[int]
-"""The same, passed by itself."""
+from ..support.kernel_columns import Column, Numbers
 
 RUN, CORE, TRAVEL, QUEUE, TAIL = range(5)
 """Kinds of steps. A lane runs, with what interrupts it; has its rows, but its core does something else, or loads; its

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..support import bisection
+from ..support.kernel_columns import Numbers, as_arrays, as_lists
 from ..support.machine_code import Kernel, can_compile
 from .span_events import layout, loop, port, table
-from .span_events.layout import ABSENT, Code, Facts, Numbers, State
+from .span_events.layout import ABSENT, Code, Facts, State
 from .span_events.loop import run
 from .window import OUTSIDE, RowWindow, window_rows
 
@@ -141,12 +142,10 @@ def core_span(events: Events, shared: bool = False, port_number: int = ABSENT) -
     if count >= WORTH_COMPILING and can_compile():
         slots = 1 << int(2 * np.count_nonzero(made >= 0)).bit_length()
         state[2:4] = np.full(slots, ABSENT), np.zeros(slots, np.int64)
-        code = Code(*(cast("Numbers", np.ascontiguousarray(column, np.int64)) for column in columns))
-        arrays = State(*(cast("Numbers", column) for column in state))
-        unready = LOOP.run(Facts(slots - 1, port_number), code, arrays, count)
+        unready = LOOP.run(Facts(slots - 1, port_number), as_arrays(columns), state, count)
         return Span(int(state[0].max()), unready)
-    lists = State(*(column.tolist() for column in state))._replace(since=cast("Numbers", {}))
-    unready = run(Facts(0, port_number), Code(*(column.tolist() for column in columns)), lists, count)
+    lists = State(*as_lists(state))._replace(since=cast("Numbers", {}))
+    unready = run(Facts(0, port_number), Code(*as_lists(columns)), lists, count)
     return Span(max(lists.free), unready)
 
 

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..support import bisection, heap
+from ..support.kernel_columns import as_array, as_lists
 from ..support.machine_code import Kernel, can_compile
-from .lane_columns import TimedGraph, code_columns, firsts, graph_of, numbers
+from .lane_columns import TimedGraph, code_columns, firsts, graph_of
 from .lane_events import cores, fetches, heaps, layout, loop, messages
 from .lane_events.layout import CHIP, INPUTS, NONE, UNBOUNDED, Code, Facts, State
 from .lane_events.loop import run
-from .lane_graph import LaneGraph
-from .row_uses import WORTH_COMPILING, RowUses, row_uses
+from .lane_graph import WORTH_COMPILING, LaneGraph
+from .row_uses import RowUses, row_uses
 from .timeline import TimedBatch, Timeline
 
 Ints = NDArray[np.int64]
@@ -72,8 +73,8 @@ def schedule_lanes(
         resumes = EVENT_LOOP.run(facts, code, state, lanes)
     else:
         waiting: Any = [[] for _ in range(core_count)]
-        state = State(*_listed(state))._replace(events=[], waiting=waiting)
-        resumes = run(facts, Code(*_listed(code)), state, lanes)
+        state = State(*as_lists(state))._replace(events=[], waiting=waiting)
+        resumes = run(facts, Code(*as_lists(code)), state, lanes)
     return _timeline(batches, graph, uses, state, resumes)
 
 
@@ -124,7 +125,7 @@ def _state(code: Code, facts: Facts, graph: TimedGraph) -> State:
         events=_filled(lanes + 2),
         start=_filled(lanes, NONE),
         finish=_filled(lanes, NONE),
-        missing=numbers(missing),
+        missing=as_array(missing),
         ready=_filled(lanes),
         paused=_filled(lanes, NONE),
         stopped=_filled((len(graph.first) - 1) * core_count, NONE),
@@ -133,8 +134,8 @@ def _state(code: Code, facts: Facts, graph: TimedGraph) -> State:
         free=_filled(core_count),
         linked=_filled(core_count),
         switch=_filled(core_count),
-        turn=numbers(graph.place.copy()),
-        lane_at=numbers(graph.lane_at.copy()),
+        turn=as_array(graph.place.copy()),
+        lane_at=as_array(graph.lane_at.copy()),
         waiting=_filled(2 * lanes),
         waiting_count=_filled(core_count),
         to_load=_filled(loads),
@@ -144,14 +145,14 @@ def _state(code: Code, facts: Facts, graph: TimedGraph) -> State:
         asked=_filled(core_count),
         loaded=_filled(int(np.max(items, initial=-1)) + 1),
         fetched=_filled(facts.constants, NONE),
-        fetch_next=numbers(np.array(code.fetch_first[:-1], np.int64)),
+        fetch_next=as_array(code.fetch_first[:-1]).copy(),
         fetch_load=_filled(core_count),
         to_send=_filled(uses),
         send_next=_filled(core_count),
         send_end=_filled(core_count),
         begin=_filled(core_count),
         sent=_filled(uses, NONE),
-        unread=numbers(graph.reader_counts()),
+        unread=as_array(graph.reader_counts()),
         held=_filled(lanes),
         held_at=_filled(lanes, NONE),
         resume_lane=_filled(lanes + uses),
@@ -233,8 +234,3 @@ def _parts(lines: Ints, ends: Ints) -> list[Ints]:
 
 def _filled(length: int, value: int = 0) -> Any:
     return np.full(length, value, np.int64) if value else np.zeros(length, np.int64)
-
-
-def _listed(columns: Sequence[Any]) -> list[Any]:
-    """The same as lists, which Python indexes faster."""
-    return [column.tolist() for column in columns]

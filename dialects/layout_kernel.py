@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-Numbers = list[int]
-"""A list, or an array for the compiled loop."""
+from ..support.kernel_columns import Numbers
 
 STRIP = 16
 """Columns that are copied at once: a line of the cache of each row that is written, and as many lines to read from."""

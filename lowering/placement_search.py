@@ -21,7 +21,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.lane_scheduler import WORTH_COMPILING
+from ..analysis.lane_graph import WORTH_COMPILING
 from ..analysis.occupancy import busy_cycles
 from ..analysis.waits import ChainFinder
 from .replica_placement import PlacedLanes, ReplicaPlacer
