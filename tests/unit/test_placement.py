@@ -52,7 +52,7 @@ def test_the_compiled_loop_swaps_as_the_one_in_numpy(problem: tuple[Ints, Ints],
     np.fill_diagonal(traffic, 0)
     busy = np.flatnonzero(traffic.any(axis=1))
     among, start = traffic[np.ix_(busy, busy)], np.random.default_rng(seed).permutation(len(hops))
-    swapped = placement._improve(busy, among, hops, start)  # pyright: ignore[reportPrivateUsage]
+    swapped = placement._interpreted(busy, among, hops, start)  # pyright: ignore[reportPrivateUsage]
     assert placement._compiled(busy, among, hops, start).tolist() == swapped.tolist()  # pyright: ignore[reportPrivateUsage]
 
 
