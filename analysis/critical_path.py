@@ -19,6 +19,7 @@ from ..support.machine_code import Kernel, can_compile
 from .span_events import layout, loop, port, table
 from .span_events.layout import ABSENT, Code, Facts, State
 from .span_events.loop import run
+from .turns import starts_in_turns
 from .window import OUTSIDE, RowWindow, window_rows
 
 Ints = NDArray[np.int64]
@@ -63,7 +64,7 @@ def replica_span(batches: Sequence[SpanBatch]) -> int:
             for producer, window in reads:
                 np.maximum(ready, latest_read(finish[producer], window, batch.lanes), out=ready)
             there[batch.lanes, reads] = ready
-        finish.append(_in_turns(ready, batch.slots, batch.cycles))
+        finish.append(starts_in_turns(ready, batch.slots, batch.cycles) + batch.cycles)
     return max((int(times.max(initial=0)) for times in finish), default=0)
 
 
@@ -71,16 +72,6 @@ def latest_read(finish: Ints, window: RowWindow, lanes: int) -> Ints:
     """When all rows that each lane reads are there."""
     rows = window_rows(window, lanes)
     return np.where(rows == OUTSIDE, 0, finish[np.maximum(rows, 0)]).max(axis=1)
-
-
-def _in_turns(ready: Ints, slots: int, cycles: int) -> Ints:
-    """The end of each lane, when lane i runs in slot i mod ``slots`` after the lanes before it there."""
-    turns = -(-len(ready) // slots)
-    table = np.zeros(turns * slots, np.int64)
-    table[: len(ready)] = ready
-    turn = np.arange(turns)[:, None] * cycles
-    start = np.maximum.accumulate(table.reshape(turns, slots) - turn, axis=0) + turn
-    return start.reshape(-1)[: len(ready)] + cycles
 
 
 class Events(NamedTuple):

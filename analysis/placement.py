@@ -31,13 +31,6 @@ _MORE_THAN_ANY = 1 << 60
 """More than any traffic times any hops."""
 
 
-def mesh_hops(height: int, width: int) -> Ints:
-    """[p, p] hops between the places of a mesh under XY routing; place 0 is a corner, places run along the width."""
-    places = np.arange(height * width)
-    y, x = places // width, places % width
-    return np.abs(y[:, None] - y) + np.abs(x[:, None] - x)
-
-
 def placement_cost(traffic: Ints, hops: Ints, place: Ints) -> int:
     """Sum over pairs of logical cores of ``traffic`` [n, n] times the ``hops`` [p, p] between their ``place`` [n]."""
     return int((traffic * hops[np.ix_(place, place)]).sum())

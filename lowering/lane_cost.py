@@ -17,7 +17,7 @@ from .instruction_chains import boundaries, cycle_chains
 from .spat_to_pim.selection import Selection
 from .spat_to_pim.selector import select
 from .target import Target
-from .transfer_costs import load_costs
+from .transfer_costs import load_costs, repeats
 
 OPCODES = {op.name.lower(): op for op in Op}
 """The opcode of each instruction by its name in a `pim.issue`."""
@@ -135,14 +135,11 @@ class BatchCosts:
 
 
 def _constant_load(columns: int, channels: int, target: Target) -> Load:
-    """A column of constants is loaded, then repeated, twice as much each time."""
-    size, total = channels * target.element_bytes, columns * channels * target.element_bytes
+    """A column of constants is loaded, then repeated."""
+    size = channels * target.element_bytes
     cycles, port = load_costs(target.machine, size)
-    while size < total:
-        part = min(size, total - size)
-        cycles += int(target.machine.copy_cycles(part))
-        size += part
-    return Load(cycles, port)
+    copies = sum(int(target.machine.copy_cycles(part)) for part in repeats(size, columns * size))
+    return Load(cycles + copies, port)
 
 
 def _elements(shapes: Sequence[Sequence[int]]) -> int:

@@ -268,8 +268,7 @@ def _busy(group_of: Sequence[Ints], timeline: Timeline, count: int) -> Ints:
     """[groups, PERIODS] the share of each period that each group's lanes take, spread over its neighbours, in parts of
     `SCALE`."""
     width = -(-max(timeline.makespan, 1) // PERIODS)
-    start, finish = np.concatenate(timeline.start), np.concatenate(timeline.finish)
-    found = busy_cycles(np.concatenate(group_of), count, start, finish, width, PERIODS)
+    found = busy_cycles(np.concatenate(group_of), count, timeline.starts, timeline.finishes, width, PERIODS)
     total = np.cumsum(np.pad(found, ((0, 0), (REACH + 1, REACH))), axis=1)
     near = total[:, 2 * REACH + 1 :] - total[:, : -2 * REACH - 1]
     return SCALE * near // ((2 * REACH + 1) * width)

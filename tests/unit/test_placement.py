@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilec.analysis import placement
-from tilec.analysis.placement import (
-    Ints,
-    mesh_hops,
-    place_cores,
-    placement_cost,
-    validate_placement,
-)
+from tilec.analysis import network, placement
+from tilec.analysis.placement import Ints, place_cores, placement_cost, validate_placement
+
+
+def mesh_hops(height: int, width: int) -> Ints:
+    """[p, p] hops between all places of a mesh."""
+    return network.mesh_hops((height, width), height * width)
 
 
 @st.composite
