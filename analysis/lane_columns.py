@@ -49,9 +49,9 @@ class TimedGraph(LaneGraph):
         return int((self.cycles * np.diff(self.first)).sum())
 
     @cached_property
-    def constants(self) -> int:
-        """Of all batches, each once."""
-        return sum(len(timed.constants) for timed in self.batches)
+    def constant_first(self) -> Ints:
+        """[batches + 1] the number of each batch's first constant, when they are numbered through all batches."""
+        return firsts([len(timed.constants) for timed in self.batches])
 
     @cached_property
     def begins(self) -> tuple[Ints, Ints]:
@@ -79,7 +79,7 @@ class TimedGraph(LaneGraph):
         core, and of the port; and where those of each lane begin."""
         lane, number, row = self.loads.T
         batches, batch_of = self.batches, self.batch_of
-        constants = firsts([len(timed.constants) for timed in batches])
+        constants = self.constant_first
         inputs = constants[-1] + firsts([len(timed.loads) for timed in batches])
         counts = np.diff(constants)[batch_of]
         owner = np.repeat(np.arange(len(counts)), counts)

@@ -90,38 +90,64 @@ class TimedBatch:
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """The schedule of all lanes."""
+    """The schedule of all lanes, in columns. Lanes are numbered through all batches, and a row is its lane's.
 
-    start: list[Ints]
-    """[batches][lanes] first cycle of each lane's own work, after its loads."""
-    finish: list[Ints]
-    """[batches][lanes] first cycle after each lane: later than its work takes by what interrupts it."""
-    resumes: list[Ints]
-    """[batches][n, 3] where lanes go on after an interruption: lane, cycles of its work that it has done, and cycles
-    since its start; in this order."""
-    messages: list[Ints]
-    """[batches][n, 3] the rows that are sent: row, core that receives it, first cycle; by row, then core."""
-    fetches: list[Ints]
-    """[batches][n, 3] the constants that are loaded: which of the batch, core, first cycle; in this order."""
+    What is told batch by batch, with lanes numbered from 0 in each, is only made when someone asks for it: most
+    schedules that a search makes only have to be known to be too long.
+    """
+
     makespan: int
+    first: Ints
+    """[batches + 1] the number of each batch's first lane; last, n."""
+    starts: Ints
+    """[n] first cycle of each lane's own work, after its loads."""
+    finishes: Ints
+    """[n] first cycle after each lane: later than its work takes by what interrupts it."""
+    sent: tuple[Ints, Ints, Ints]
+    """The m rows that are sent: row, core that receives it, first cycle; by row, then core."""
+    resumed: tuple[Ints, Ints, Ints]
+    """Where lanes go on after an interruption: lane, cycles of its work that it has done, and when; in no order."""
+    fetched: tuple[Ints, Ints, Ints, Ints]
+    """The constants that are loaded: batch, which of the batch, core, first cycle; in this order."""
 
     @cached_property
-    def starts(self) -> Ints:
-        """[n] `start` of all lanes, batch after batch."""
-        return np.concatenate([np.zeros(0, np.int64), *self.start])
+    def start(self) -> list[Ints]:
+        """[batches][lanes] `starts`."""
+        return _parts(self.starts, self.first)
 
     @cached_property
-    def finishes(self) -> Ints:
-        """[n] The same of `finish`."""
-        return np.concatenate([np.zeros(0, np.int64), *self.finish])
+    def finish(self) -> list[Ints]:
+        """[batches][lanes] `finishes`."""
+        return _parts(self.finishes, self.first)
 
     @cached_property
-    def sent(self) -> tuple[Ints, Ints, Ints]:
-        """All `messages`: row, core and first cycle, where a row has the number of its lane among those of all batches;
-        by row, then core."""
-        lanes = np.cumsum([0, *map(len, self.start)])[:-1]
-        row, core, cycle = np.concatenate([np.zeros((0, 3), np.int64), *self.messages]).T
-        return row + np.repeat(lanes, [len(one) for one in self.messages]), core, cycle
+    def messages(self) -> list[Ints]:
+        """[batches][m, 3] `sent`: row, core, first cycle; by row, then core."""
+        return self._by_batch(*self.sent)
+
+    @cached_property
+    def resumes(self) -> list[Ints]:
+        """[batches][k, 3] `resumed`: lane, cycles of its work that it has done, and cycles since its start; in this
+        order."""
+        lane, done, cycle = np.stack(self.resumed)[:, np.lexsort(self.resumed[::-1])]
+        return self._by_batch(lane, done, cycle - self.starts[lane])
+
+    @cached_property
+    def fetches(self) -> list[Ints]:
+        """[batches][f, 3] `fetched`: which of the batch, core, first cycle; in this order."""
+        batch, *columns = self.fetched
+        return _parts(np.stack(columns, axis=1), np.searchsorted(batch, np.arange(len(self.first))))
+
+    def _by_batch(self, lane: Ints, *columns: Ints) -> list[Ints]:
+        """[batches][lines, columns + 1] lines that are sorted by ``lane``."""
+        own = lane - np.repeat(self.first[:-1], np.diff(self.first))[lane]
+        return _parts(np.stack((own, *columns), axis=1), np.searchsorted(lane, self.first))
+
+
+def _parts(lines: Ints, ends: Ints) -> list[Ints]:
+    """[batches] the lines of each, which begin where ``ends`` [batches + 1] says."""
+    places: list[int] = ends.tolist()
+    return [lines[begin:end] for begin, end in pairwise(places)]
 
 
 def validate_timeline(batches: Sequence[TimedBatch], timeline: Timeline) -> list[str]:
