@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ..analysis.lane_graph import LaneGraph
 from ..analysis.row_uses import row_uses
 from ..analysis.timeline import TimedBatch, Timeline
-from .replica_placement import PlacedLanes, ReplicaPlacer
+from .placed_lanes import PlacedLanes
+from .replica_placement import ReplicaPlacer
 
 Ints = NDArray[np.int64]
 

@@ -7,15 +7,14 @@ cores as there are replicas and with the network between them at its usual dista
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.core_packing import SCALE, Groups, pack_groups
-from ..analysis.lane_columns import TimedGraph, graph_of, sooner_first
+from ..analysis.lane_columns import graph_of
 from ..analysis.lane_events.layout import UNBOUNDED
 from ..analysis.lane_graph import LaneGraph
 from ..analysis.lane_rank import Samples
@@ -28,6 +27,7 @@ from ..analysis.timeline import TimedBatch, Timeline
 from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts
 from .lane_tasks import moved_batches, timed_batches
+from .placed_lanes import LaneOrder, PlacedLanes, lane_orders
 from .schedule_memory import GAPS, estimated_peaks, slot_bytes, zero_rows
 from .target import Target
 from .transfer_costs import TransferModel, request_cycles, row_bytes
@@ -64,50 +64,6 @@ ROUNDS = 8
 """Placements to try: each is made for the times at which replicas are busy in the schedule on the one before."""
 
 
-class LaneOrder(NamedTuple):
-    """In which order cores run lanes."""
-
-    graph: TimedGraph
-    """With what is urgent."""
-    as_rows_come: bool = False
-    """Whether lanes run in the order in which their rows have come, instead of that of urgency."""
-
-
-@dataclass(frozen=True, eq=False)
-class PlacedLanes:
-    """A placement, and the schedule on it."""
-
-    cores: list[Ints]
-    """[batches][replicas]"""
-    order: LaneOrder
-    timed: list[TimedBatch]
-    timeline: Timeline
-    excess: int
-    """Bytes that seem to be missing in the core that needs most."""
-    leads: Sequence[int]
-    """By how many rows each batch may be ahead of its slowest reader."""
-    room: int
-    """Bytes of a core's memory that rows, constants and temporary tiles are to fit."""
-    saved: int = 0
-    """Cycles by which the search for moves has made the schedule shorter."""
-    measured: int | None = None
-    """Cycles that the program takes, if that has been counted on it."""
-
-    @property
-    def graph(self) -> TimedGraph:
-        return self.order.graph
-
-    @property
-    def cycles(self) -> int:
-        """That all takes."""
-        return self.timeline.makespan if self.measured is None else self.measured
-
-    @property
-    def fits(self) -> bool:
-        """Whether the local memories seem to suffice."""
-        return not self.excess
-
-
 class ReplicaPlacer:
     """Places the replicas of ``batches``. Methods raise `NoRoomError` if the weights do not fit."""
 
@@ -140,9 +96,8 @@ class ReplicaPlacer:
 
     @cached_property
     def orders(self) -> tuple[LaneOrder, ...]:
-        """That of ranks first, then others, which are better where cores wait for messages most of the time."""
-        early = sooner_first(self.graph)
-        return LaneOrder(self.graph), LaneOrder(early), LaneOrder(self.graph, True), LaneOrder(early, True)
+        """That of ranks, by which replicas are placed, and the others."""
+        return lane_orders(self.graph)
 
     def placements(self, leads: Sequence[int] | None = None) -> Iterator[PlacedLanes]:
         """Placements, each for the times at which replicas are busy on the one before; nothing is held back without

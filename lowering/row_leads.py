@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ..analysis.timeline import TimedBatch, Timeline
 from ..analysis.window import OUTSIDE, window_rows
-from .replica_placement import PlacedLanes, ReplicaPlacer
+from .placed_lanes import PlacedLanes
+from .replica_placement import ReplicaPlacer
 from .schedule_memory import GAPS, held_rings
 
 Ints = NDArray[np.int64]

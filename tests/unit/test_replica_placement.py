@@ -23,11 +23,11 @@ from tilec.lowering.lane_cost import BatchCosts, batch_arrays
 from tilec.lowering.lane_schedule import schedule_replicas
 from tilec.lowering.lane_tasks import spread_vector_batches
 from tilec.lowering.onnx_importer import import_onnx
+from tilec.lowering.placed_lanes import PlacedLanes
 from tilec.lowering.replica_placement import (
     GAPS_OF_LOADS,
     PERIODS,
     REACH,
-    PlacedLanes,
     _busy,  # pyright: ignore[reportPrivateUsage]
     core_places,
 )
