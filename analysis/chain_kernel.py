@@ -1,4 +1,4 @@
-"""The walk along a critical chain, from its end backwards: the loop of :mod:`.waits`."""
+"""The walk along a critical chain, from its end backwards: the loop of :mod:`.critical_chain`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Code(NamedTuple):
 
 
 class State(NamedTuple):
-    """The chain, line after line; see :class:`.waits.Chain`."""
+    """The chain, line after line; see :class:`.critical_chain.Chain`."""
 
     found: Numbers
     steps: Numbers

@@ -1,10 +1,10 @@
 """Shorter schedules by moving single replicas, of those that the end of the schedule waits for.
 
 A placement is made for times that are only expected. In the schedule on it one sees who really held up whom
-(:mod:`..analysis.waits`). Of the replicas that bear the delays, one is drawn, the more likely the more it bears; it
-moves to a core with room for its arrays where it collides least with what runs there, and all is scheduled again. The
-move stays if the schedule does not end much later than before: threshold accepting (Dueck and Scheuer 1990), which
-leaves what is best only for its neighbourhood. The best schedule of all is kept, and has to fit the memories.
+(:mod:`..analysis.critical_chain`). Of the replicas that bear the delays, one is drawn, the more likely the more it
+bears; it moves to a core with room for its arrays where it collides least with what runs there, and all is scheduled
+again. The move stays if the schedule does not end much later than before: threshold accepting (Dueck and Scheuer 1990),
+which leaves what is best only for its neighbourhood. The best schedule of all is kept, and has to fit the memories.
 
 Draws come from a generator with a fixed seed, and everything else is counted in whole numbers, so that the same network
 always gets the same schedule.
@@ -21,9 +21,9 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analysis.critical_chain import ChainFinder
 from ..analysis.lane_graph import WORTH_COMPILING
 from ..analysis.occupancy import busy_cycles
-from ..analysis.waits import ChainFinder
 from .moving_replicas import MovingReplicas
 from .placed_lanes import PlacedLanes, best_of
 from .replica_placement import ReplicaPlacer

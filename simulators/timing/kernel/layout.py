@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ....support.kernel_columns import Numbers
-
+Numbers = list[int]
+"""A list, or an array for the compiled loop."""
 Reals = list[float]
 
 NEVER = 1 << 62

@@ -102,7 +102,7 @@ def place_by_work(batches: Sequence[LanesToPlace], cores: int, arrays_per_core: 
     return None
 
 
-class LaneOrders:
+class DumbOrders:
     """The dumb orders of the lanes of a program. Lanes are numbered through all batches."""
 
     def __init__(self, batches: Sequence[LanesToPlace], cores: int) -> None:

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
-from tilec.analysis import occupancy, waits
+from tilec.analysis import critical_chain, occupancy
+from tilec.analysis.critical_chain import CORE, MINOR, QUEUE, RUN, TAIL, TRAVEL, Chain, ChainFinder
 from tilec.analysis.lane_columns import graph_of
 from tilec.analysis.lane_scheduler import schedule_lanes
 from tilec.analysis.occupancy import busy_cycles
 from tilec.analysis.timeline import TimedBatch, TransferCosts
-from tilec.analysis.waits import CORE, MINOR, QUEUE, RUN, TAIL, TRAVEL, Chain, ChainFinder
 from tilec.analysis.wavefront import LaneBatch, Read
 from tilec.analysis.window import RowWindow
 from timelines import timeline_of
@@ -159,7 +159,7 @@ def test_machine_code_finds_the_same_chain(batches: list[TimedBatch]) -> None:
     found: list[list[object]] = []
     for lanes in (0, 1 << 30):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(waits, "WORTH_COMPILING", lanes)
+            patch.setattr(critical_chain, "WORTH_COMPILING", lanes)
             chain = finder.find(batches, timeline)
             found.append([chain.steps.tolist(), chain.waits.tolist(), chain.queues.tolist()])
     assert found[0] == found[1]
