@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from ..analysis.timeline import Load
 from ..codegen.isa import Op
@@ -116,20 +113,16 @@ class BatchCosts:
 
     def _cost(self, batch: BatchOp) -> BatchCost:
         target, selection = self.target, select(body_content(batch))
-        constants = [(held.columns, held.channels) for held in selection.constants]
-        stacks = [shape_of(batch.weights[pick.argument]) for pick in selection.picks]
+        constants = [
+            *((held.columns, held.channels) for held in selection.constants),
+            *((1, math.prod(shape_of(batch.weights[pick.argument]))) for pick in selection.picks),
+        ]
         return BatchCost(
             max(1, selection_cycles(selection, target)),
             batch_arrays(batch, target),
             target.element_bytes * selection.scratch_elements,
-            target.element_bytes * (_elements(constants) + _elements(stacks)),
-            tuple(
-                _constant_load(columns, channels, target)
-                for columns, channels in [
-                    *((held.columns, held.channels) for held in selection.constants),
-                    *((1, math.prod(stack)) for stack in stacks),
-                ]
-            ),
+            target.element_bytes * sum(columns * channels for columns, channels in constants),
+            tuple(_constant_load(columns, channels, target) for columns, channels in constants),
             instruction_begins(selection, target),
         )
 
@@ -140,7 +133,3 @@ def _constant_load(columns: int, channels: int, target: Target) -> Load:
     cycles, port = load_costs(target.machine, size)
     copies = sum(int(target.machine.copy_cycles(part)) for part in repeats(size, columns * size))
     return Load(cycles + copies, port)
-
-
-def _elements(shapes: Sequence[Sequence[int]]) -> int:
-    return sum(int(np.prod(shape, dtype=np.int64)) for shape in shapes)

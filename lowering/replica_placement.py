@@ -24,6 +24,7 @@ from ..analysis.occupancy import busy_cycles
 from ..analysis.placement import place_cores
 from ..analysis.row_uses import row_uses
 from ..analysis.timeline import TimedBatch, Timeline
+from ..analysis.yardsticks import byte_hops_at_random, most_byte_hops
 from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts
 from .lane_tasks import moved_batches, timed_batches
@@ -55,10 +56,6 @@ TOLERANCE = 0.005
 PERIOD = 0.5
 """From the deadline of one sample to that of the next, of the shortest possible interval. The shorter, the more samples
 are in flight: cores wait less, and hold more rows."""
-
-FAR = 8
-"""Traffic goes less far by one part in so many than between cores at random, or it is far; but for the shares of two
-cores, since of few cores all are neighbours."""
 
 ROUNDS = 8
 """Placements to try: each is made for the times at which replicas are busy in the schedule on the one before."""
@@ -149,14 +146,13 @@ class ReplicaPlacer:
         return self._placed(np.concatenate(placed.cores), placed.leads, placed.room, placed.order)
 
     def is_far(self, placed: PlacedLanes) -> bool:
-        """Whether traffic goes hardly less far than between cores at random."""
+        """Whether traffic goes hardly less far than between cores at random, so that the guard would not accept it."""
         hops = self.target.machine.hops
         traffic = core_traffic(
             self.batches, placed.graph, np.concatenate([one.cores for one in placed.timed]), self.target
         )
-        sent, pairs = int(traffic.sum() - traffic.trace()), max(1, hops.size - len(hops))
-        random = sent * int(hops.sum()) // pairs
-        return int((traffic * hops).sum()) > random - random // FAR + 2 * random // len(hops)
+        sent = int(traffic.sum() - traffic.trace())
+        return int((traffic * hops).sum()) > most_byte_hops(byte_hops_at_random(sent, hops), len(hops))
 
     def reordered(self, placed: PlacedLanes) -> Iterator[PlacedLanes]:
         """The schedules on the same cores with lanes in each of the other orders."""

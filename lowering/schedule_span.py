@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..analysis.critical_path import PLACES, Boundaries, Events, LaneTimes, Pieces, Span, core_span, cut_lanes
 from ..analysis.machine import Machine
 from .batch_facts import LaneReads, LaneSchedule, arrays_digest
-from .event_order import Phase, event_key
+from .event_order import Phase, event_key, step_of
 from .instruction_chains import CycleChains, boundaries
 from .transfer_costs import repeats
 
@@ -190,7 +190,7 @@ def _repeat_cycles(size: Ints, total: Ints, machine: Machine) -> Ints:
 
 def _places(events: Events) -> Ints:
     """Cores and steps of messages, as one number, for both cores. Loads come before the lane that reads them."""
-    step = events.key // len(Phase)
+    step = step_of(events.key)
     messages = events.need_counts > 0
     return np.concatenate([core[messages] * PLACES + step[messages] for core in (events.core, events.partner)])
 
