@@ -31,37 +31,41 @@ from .replica_placement import ReplicaPlacer
 Ints = NDArray[np.int64]
 
 EFFORT = 480_000
-"""As many lanes, reads of rows and loads are scheduled once. Fewer may be more often, by the power of 1.5: what a large
-network may gain is a smaller share of the time that all else takes."""
+"""Lanes, reads of rows and loads of a network that is scheduled once. One of fewer is scheduled more often, by the
+power of 1.5: what a large one may gain is a smaller share of the time that all else takes. More takes the compiler's
+time."""
 
 SMALL_EFFORT = 8_000
 """Lanes, reads and loads to schedule in all in networks that are not worth compiling: interpreted, they take longer."""
 
 MOST_TRIES = 240
+"""Schedules to make at most, of networks however small. More takes the compiler's time."""
 
 PATIENCE = 90
-"""Tries without a better schedule, after which none is expected any more."""
+"""Schedules without a better one, after which none is expected any more. More takes the compiler's time."""
 
 SLACK = 250
-"""A schedule may end later than the one before by one part in so many."""
+"""A schedule may end later than the one before by one part in so many: less leads out of what is best only for its
+neighbourhood, more wastes fewer tries."""
 
 FAR = 100
-"""And later than the best one by one part in so many."""
+"""And later than the best one by one part in so many, however many steps have led there."""
 
 CHOICES = 6
-"""Of the cores where a replica collides least, so many are drawn from."""
+"""Cores that a move is drawn from, those where the replica collides least. Fewer are soon tried, more are worse."""
 
 PERIODS = 64
-"""Periods of time in which collisions are counted."""
+"""Periods of the makespan in which collisions are counted. More tells times apart, for more of the compiler's time."""
 
 MARGIN = 120
-"""Hundredths of what a replica loses by collisions where it is, that it may lose where it moves."""
+"""What a replica may lose by collisions where it moves, in hundredths of what it loses where it is."""
 
 LOAD = 50
-"""A cycle of a core's load counts, whenever it is, as one part in so many of a cycle of collision."""
+"""Cycles of a core's load, whenever they are, that count as one cycle of collision. More than in the packing
+(:mod:`..analysis.packing_kernel`), since here it is known when replicas run."""
 
 DRAWS = 60
-"""Draws without a move that has not been tried, after which there is nothing to try."""
+"""Draws in a row of moves that have been tried, after which there is nothing to try."""
 
 
 def shortened(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:

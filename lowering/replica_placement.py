@@ -36,29 +36,32 @@ from .transfer_costs import TransferModel, request_cycles, row_bytes
 Ints = NDArray[np.int64]
 
 PERIODS = 128
-"""Periods of time that the packing distinguishes."""
+"""Periods of the makespan that the packing tells apart. Fewer see collisions where there are none, more take times for
+certain that are only expected."""
 
 REACH = 2
-"""Periods by which the schedule on shared cores is expected to differ from that on cores of their own."""
+"""Periods by which a lane may run earlier or later on a shared core than on one of its own: it counts as spread over
+them. As `PERIODS`, the other way round."""
 
 MEMORY_SHARE = 0.8
-"""Of a core's memory that the packing fills; the rest is for rows that come early and for gaps."""
-
+"""Share of a core's memory that the packing fills. The rest is for rows that come early, and for gaps between buffers:
+more of it packs worse, less does not fit in the end."""
 
 GAPS_OF_LOADS = (2, 3, 4, 6)
-"""From a load to the next constant that is fetched, in times that the port takes for the load. Where constants decide
-how long a network takes, they are to come soon; elsewhere it is better not to have lanes wait that load something at
-other times than planned."""
+"""Times from a load to the next constant that is fetched, as multiples of what the port takes for the load; the longest
+that hardly costs anything is taken. Where constants decide how long a network takes, they are to come soon; elsewhere
+it is better not to have lanes wait that load something at other times than planned."""
 
 TOLERANCE = 0.005
-"""Of the makespan, what longer gaps may cost."""
+"""Share of the makespan that longer gaps may cost."""
 
 PERIOD = 0.5
-"""From the deadline of one sample to that of the next, of the shortest possible interval. The shorter, the more samples
-are in flight: cores wait less, and hold more rows."""
+"""Time from the deadline of one sample to that of the next, as a share of the shortest possible interval. The shorter,
+the more samples are in flight: cores wait less, and hold more rows."""
 
 ROUNDS = 8
-"""Placements to try: each is made for the times at which replicas are busy in the schedule on the one before."""
+"""Placements to try, each for the times at which replicas are busy in the schedule on the one before. More takes the
+compiler's time."""
 
 
 class ReplicaPlacer:

@@ -26,6 +26,7 @@ SHORTENED = 0.5
 """Of the rows by which a batch was ahead, the least that is left to it at once when they are too many."""
 
 TRIES = 8
+"""Schedules with shorter and shorter leads that are made for one placement. More takes the compiler's time."""
 
 MARGIN = 0.02
 """Of the memory, what is to be left when rings are made shorter: others get longer by it."""

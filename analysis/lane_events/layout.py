@@ -29,8 +29,9 @@ UNBOUNDED = 1 << 30
 """A lead that holds nothing back."""
 
 PATIENCE = 2000
-"""Cycles, about one product, that a core waits to send the most urgent row rather than another, and that have to
-remain of a lane for a more urgent one to be put in between."""
+"""Cycles, about one product, that a core waits to send the most urgent row rather than another, and that have to remain
+of a lane for a more urgent one to be put in between. More keeps to the order of urgency, less keeps cores busy and
+reacts sooner. (+0.8 %, -0.5 %)"""
 
 COURTESY = 100
 """Cycles that a core waits at least between two instructions for a message that is about to come."""
