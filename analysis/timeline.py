@@ -152,53 +152,81 @@ def _parts(lines: Ints, ends: Ints) -> list[Ints]:
 
 def validate_timeline(batches: Sequence[TimedBatch], timeline: Timeline) -> list[str]:
     """Lists what is wrong with a schedule, in words: a lane before its operands, two things at once on a core."""
-    problems: list[str] = []
-    busy: list[tuple[int, int, int]] = []
-    arrival: dict[tuple[int, int, int], int] = {}
-    there: dict[tuple[int, int], int] = {}
-    for index, (timed, messages) in enumerate(zip(batches, timeline.messages, strict=True)):
-        for row, core, sent in messages.tolist():
+    return _Validation(batches, timeline).problems()
+
+
+class _Validation:
+    """Goes through a schedule thing by thing. Shares nothing with the scheduler."""
+
+    def __init__(self, batches: Sequence[TimedBatch], timeline: Timeline) -> None:
+        self._batches, self._timeline = batches, timeline
+        self._problems: list[str] = []
+        self._busy: list[tuple[int, int, int]] = []
+        """What cores do: core, first cycle, and first cycle after it."""
+        self._arrival: dict[tuple[int, int, int], int] = {}
+        """By batch, row and core: when the row is there."""
+
+    def problems(self) -> list[str]:
+        for index in range(len(self._batches)):
+            self._messages(index)
+        for index in range(len(self._batches)):
+            self._constants(index)
+            self._lanes(index)
+            self._reads(index)
+        spans = sorted(span for span in self._busy if span[1] < span[2])
+        for (core, _, end), (other, start, _) in pairwise(spans):
+            if core == other and start < end:
+                self._problems.append(f"core {core} starts something at {start} and is busy until {end}")
+        return self._problems
+
+    def _messages(self, index: int) -> None:
+        timed = self._batches[index]
+        for row, core, sent in self._timeline.messages[index].tolist():
             home = int(timed.cores[row])
-            if sent < timeline.finish[index][row]:
-                problems.append(f"row {row} of batch {index} is sent before it is computed")
-            arrival[index, row, core] = sent + int(timed.transfer.receive[home, core])
-            busy.append((home, sent, sent + int(timed.transfer.send[home, core])))
-            busy.append((core, sent, arrival[index, row, core]))
-    for index, timed in enumerate(batches):
-        begins = [*timed.begins, timed.cycles]
-        fetches: list[tuple[int, int, int]] = timeline.fetches[index].tolist()
+            if sent < self._timeline.finish[index][row]:
+                self._problems.append(f"row {row} of batch {index} is sent before it is computed")
+            there = self._arrival[index, row, core] = sent + int(timed.transfer.receive[home, core])
+            self._busy.append((home, sent, sent + int(timed.transfer.send[home, core])))
+            self._busy.append((core, sent, there))
+
+    def _constants(self, index: int) -> None:
+        timed, loads = self._batches[index], dict[int, int]()
+        fetches: list[tuple[int, int, int]] = self._timeline.fetches[index].tolist()
         for number, core, fetched in fetches:
-            there[index, core] = there.get((index, core), 0) + 1
-            busy.append((core, fetched, fetched + timed.constants[number].core))
-            if fetched + timed.constants[number].core > timeline.start[index][timed.cores == core].min():
-                problems.append(f"constant {number} of batch {index} comes after a lane that needs it")
+            loads[core] = loads.get(core, 0) + 1
+            there = fetched + timed.constants[number].core
+            self._busy.append((core, fetched, there))
+            if there > self._timeline.start[index][timed.cores == core].min():
+                self._problems.append(f"constant {number} of batch {index} comes after a lane that needs it")
         for core in np.unique(timed.cores).tolist():
-            if there.get((index, core), 0) != len(timed.constants):
-                problems.append(f"core {core} does not load each constant of batch {index} once")
-        for lane, (core, start, finish) in enumerate(
-            zip(timed.cores.tolist(), timeline.start[index].tolist(), timeline.finish[index].tolist(), strict=True)
-        ):
-            resumes = timeline.resumes[index]
+            if loads.get(core, 0) != len(timed.constants):
+                self._problems.append(f"core {core} does not load each constant of batch {index} once")
+
+    def _lanes(self, index: int) -> None:
+        timed, resumes = self._batches[index], self._timeline.resumes[index]
+        begins = [*timed.begins, timed.cycles]
+        times = timed.cores.tolist(), self._timeline.start[index].tolist(), self._timeline.finish[index].tolist()
+        for lane, (core, start, finish) in enumerate(zip(*times, strict=True)):
             goes_on = [(0, 0), *resumes[resumes[:, 0] == lane, 1:].tolist()]
             for (done, since), (until, _) in pairwise([*goes_on, (timed.cycles, 0)]):
-                busy.append((core, start + since, start + since + until - done))
-            if finish != busy[-1][2]:
-                problems.append(f"lane {lane} of batch {index} ends at {finish}, and is done at {busy[-1][2]}")
+                self._busy.append((core, start + since, start + since + until - done))
+            done_at = self._busy[-1][2]
+            if finish != done_at:
+                self._problems.append(f"lane {lane} of batch {index} ends at {finish}, and is done at {done_at}")
             if any(done not in begins for done, _ in goes_on):
-                problems.append(f"lane {lane} of batch {index} is interrupted in the middle of an instruction")
+                self._problems.append(f"lane {lane} of batch {index} is interrupted in the middle of an instruction")
+
+    def _reads(self, index: int) -> None:
+        timed = self._batches[index]
         for read in timed.batch.reads:
             if read.producer is None:
                 continue
-            producer = batches[read.producer]
+            producer, finish = self._batches[read.producer], self._timeline.finish[read.producer]
             for lane, rows in enumerate(read.window.rows_of(np.arange(timed.batch.lanes))):
                 core = int(timed.cores[lane])
                 for row in rows[rows != OUTSIDE].tolist():
-                    local = producer.cores[row] == core
-                    ready = timeline.finish[read.producer][row] if local else arrival.get((read.producer, row, core))
-                    if ready is None or timeline.start[index][lane] < ready:
-                        problems.append(f"lane {lane} of batch {index} starts before row {row} of {read.producer}")
-    spans = sorted(span for span in busy if span[1] < span[2])
-    for (core, _, end), (other, start, _) in pairwise(spans):
-        if core == other and start < end:
-            problems.append(f"core {core} starts something at {start} and is busy until {end}")
-    return problems
+                    is_here = producer.cores[row] == core
+                    ready = finish[row] if is_here else self._arrival.get((read.producer, row, core))
+                    if ready is None or self._timeline.start[index][lane] < ready:
+                        what = f"lane {lane} of batch {index} starts before row {row} of {read.producer}"
+                        self._problems.append(what)
