@@ -46,7 +46,7 @@ PATIENCE = 90
 
 SLACK = 250
 """A schedule may end later than the one before by one part in so many: less leads out of what is best only for its
-neighbourhood, more wastes fewer tries."""
+neighbourhood, more wastes fewer tries. (-0.5 %, 0.0 %)"""
 
 FAR = 100
 """And later than the best one by one part in so many, however many steps have led there."""

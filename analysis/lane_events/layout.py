@@ -34,7 +34,8 @@ of a lane for a more urgent one to be put in between. More keeps to the order of
 reacts sooner. (+0.8 %, -0.5 %)"""
 
 COURTESY = 100
-"""Cycles that a core waits at least between two instructions for a message that is about to come."""
+"""Cycles that a core waits at least between two instructions for a message that is about to come. More has cores idle,
+less has senders wait for the end of an instruction. (+0.9 %, +0.1 %)"""
 
 EVENTS, HELD, RESUMES, PORT, INPUTS, FETCHES, FETCHING, READY = range(8)
 """Of the chip: how many events are to come, how many lanes the lead holds back, how often lanes went on after an
