@@ -1,14 +1,10 @@
-"""The walk along a critical chain, from its end backwards: the loop of :mod:`.waits`."""
+"""The walk along a critical chain, from its end backwards: the loop of :mod:`.critical_chain`."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-Numbers = list[int]
-"""A list, or an array for the compiled loop."""
-
-Column = list[int]
-"""The same, passed by itself."""
+from ..support.kernel_columns import Column, Numbers
 
 RUN, CORE, TRAVEL, QUEUE, TAIL = range(5)
 """Kinds of steps. A lane runs, with what interrupts it; has its rows, but its core does something else, or loads; its
@@ -53,7 +49,7 @@ class Code(NamedTuple):
 
 
 class State(NamedTuple):
-    """The chain, line after line; see :class:`.waits.Chain`."""
+    """The chain, line after line; see :class:`.critical_chain.Chain`."""
 
     found: Numbers
     steps: Numbers

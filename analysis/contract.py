@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-from .proxies import FIELDS, Change, Counts, Level, Proxies, Verdict, counts, judge
+from .proxies import FIELDS, Counts, Level, Proxies, counts
+from .proxy_changes import Change, Verdict, compared_fields, judge
 
 MappingFunction: TypeAlias = Callable[[Proxies, Proxies], object]
 """From the records before and after to the value of the field before, in the terms of the record after."""
@@ -104,11 +105,7 @@ STRICTEST = Contract()
 
 def check(contract: Contract, before: Proxies, after: Proxies) -> list[Change]:
     """All fields of both records, judged by the contract."""
-    return [
-        _check_field(contract, name, before, after)
-        for name in FIELDS
-        if name != "lower_bounds" and (getattr(before, name), getattr(after, name)) != (None, None)
-    ]
+    return [_check_field(contract, name, before, after) for name in compared_fields(before, after)]
 
 
 def _check_field(contract: Contract, name: str, before: Proxies, after: Proxies) -> Change:

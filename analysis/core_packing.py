@@ -13,13 +13,12 @@ everywhere (Arabnejad and Barbosa 2014, equation 3), so that this earliest finis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..support.kernel_columns import as_arrays
 from ..support.machine_code import Kernel, can_compile
 from . import packing_kernel
 from .packing_kernel import LOAD, NONE, Code, Facts, State
@@ -27,7 +26,8 @@ from .packing_kernel import LOAD, NONE, Code, Facts, State
 Ints = NDArray[np.int64]
 
 LARGE = 1 / 4
-"""Share of a core's arrays from which a group chooses before all smaller ones: it finds no room later."""
+"""Share of a core's arrays from which on a group chooses before all smaller ones, since it finds no room later. Less
+puts size before work for more groups, more may leave large ones without a core. (+1.3 %, +0.8 %)"""
 
 SCALE = 1 << 16
 """What a group counts that is busy for a whole period. Sums of whole numbers are the same in any order."""
@@ -83,9 +83,8 @@ def validate_packing(groups: Groups, core: Ints, cores: int, arrays_per_core: in
 
 
 def _pack(groups: Groups, order: Ints, cores: int, arrays_per_core: int, memory_per_core: int) -> Ints:
-    if len(order) * cores >= WORTH_COMPILING and can_compile():
-        return _compiled(groups, order, cores, arrays_per_core, memory_per_core)
-    return _interpreted(groups, order, cores, arrays_per_core, memory_per_core)
+    found = _compiled if len(order) * cores >= WORTH_COMPILING and can_compile() else _interpreted
+    return found(groups, order, cores, arrays_per_core, memory_per_core)
 
 
 def _compiled(groups: Groups, order: Ints, cores: int, arrays_per_core: int, memory_per_core: int) -> Ints:
@@ -97,23 +96,19 @@ def _compiled(groups: Groups, order: Ints, cores: int, arrays_per_core: int, mem
     end = np.where(some.any(axis=1), periods - some[:, ::-1].argmax(axis=1), 0)
     work, peak = groups.busy.sum(axis=1), groups.memory.max(axis=1, initial=0)
     columns = (order, groups.busy, begin, end, work, groups.memory, peak, groups.scratch, groups.arrays, groups.batch)
-    code = Code(*_numbers(columns))
+    code = Code(*as_arrays(columns))
     free = np.full(cores, arrays_per_core, np.int64)
     sizes = (count, cores * periods, cores * periods, cores, cores, batches * cores)
     home, busy, memory, load, scratch, holds = (np.zeros(size, np.int64) for size in sizes)
-    state = State(*_numbers((home, busy, memory, load, scratch, free, holds)))
+    state = State(*as_arrays((home, busy, memory, load, scratch, free, holds)))
     refused = PACKING.run(Facts(cores, periods, memory_per_core), code, state, count)
     if refused != NONE:
         raise NoRoomError(refused)
     return home
 
 
-def _numbers(columns: Sequence[Ints]) -> list[Any]:
-    """Arrays where the loop expects numbers. Those of 64 bits in one piece are the same arrays."""
-    return [np.ascontiguousarray(column, np.int64) for column in columns]
-
-
 def _interpreted(groups: Groups, order: Ints, cores: int, arrays_per_core: int, memory_per_core: int) -> Ints:
+    """Group by group, of which each looks at all cores at once."""
     periods = groups.busy.shape[1]
     home = np.zeros(len(groups.arrays), np.int64)
     busy, memory = np.zeros((cores, periods), np.int64), np.zeros((cores, periods), np.int64)

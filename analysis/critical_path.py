@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..support import bisection
+from ..support.kernel_columns import Numbers, as_arrays, as_lists
 from ..support.machine_code import Kernel, can_compile
 from .span_events import layout, loop, port, table
-from .span_events.layout import ABSENT, Code, Facts, Numbers, State
+from .span_events.layout import ABSENT, Code, Facts, State
 from .span_events.loop import run
+from .turns import starts_in_turns
 from .window import OUTSIDE, RowWindow, window_rows
 
 Ints = NDArray[np.int64]
@@ -62,7 +64,7 @@ def replica_span(batches: Sequence[SpanBatch]) -> int:
             for producer, window in reads:
                 np.maximum(ready, latest_read(finish[producer], window, batch.lanes), out=ready)
             there[batch.lanes, reads] = ready
-        finish.append(_in_turns(ready, batch.slots, batch.cycles))
+        finish.append(starts_in_turns(ready, batch.slots, batch.cycles) + batch.cycles)
     return max((int(times.max(initial=0)) for times in finish), default=0)
 
 
@@ -70,16 +72,6 @@ def latest_read(finish: Ints, window: RowWindow, lanes: int) -> Ints:
     """When all rows that each lane reads are there."""
     rows = window_rows(window, lanes)
     return np.where(rows == OUTSIDE, 0, finish[np.maximum(rows, 0)]).max(axis=1)
-
-
-def _in_turns(ready: Ints, slots: int, cycles: int) -> Ints:
-    """The end of each lane, when lane i runs in slot i mod ``slots`` after the lanes before it there."""
-    turns = -(-len(ready) // slots)
-    table = np.zeros(turns * slots, np.int64)
-    table[: len(ready)] = ready
-    turn = np.arange(turns)[:, None] * cycles
-    start = np.maximum.accumulate(table.reshape(turns, slots) - turn, axis=0) + turn
-    return start.reshape(-1)[: len(ready)] + cycles
 
 
 class Events(NamedTuple):
@@ -141,12 +133,10 @@ def core_span(events: Events, shared: bool = False, port_number: int = ABSENT) -
     if count >= WORTH_COMPILING and can_compile():
         slots = 1 << int(2 * np.count_nonzero(made >= 0)).bit_length()
         state[2:4] = np.full(slots, ABSENT), np.zeros(slots, np.int64)
-        code = Code(*(cast("Numbers", np.ascontiguousarray(column, np.int64)) for column in columns))
-        arrays = State(*(cast("Numbers", column) for column in state))
-        unready = LOOP.run(Facts(slots - 1, port_number), code, arrays, count)
+        unready = LOOP.run(Facts(slots - 1, port_number), as_arrays(columns), state, count)
         return Span(int(state[0].max()), unready)
-    lists = State(*(column.tolist() for column in state))._replace(since=cast("Numbers", {}))
-    unready = run(Facts(0, port_number), Code(*(column.tolist() for column in columns)), lists, count)
+    lists = State(*as_lists(state))._replace(since=cast("Numbers", {}))
+    unready = run(Facts(0, port_number), Code(*as_lists(columns)), lists, count)
     return Span(max(lists.free), unready)
 
 

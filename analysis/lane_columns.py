@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..support.kernel_columns import as_array
 from .lane_events.layout import COURTESY, PATIENCE, Code, Facts
 from .lane_graph import LaneGraph, lane_graph
 from .lane_rank import ONE_SAMPLE, Samples, arrival_order
@@ -48,9 +49,9 @@ class TimedGraph(LaneGraph):
         return int((self.cycles * np.diff(self.first)).sum())
 
     @cached_property
-    def constants(self) -> int:
-        """Of all batches, each once."""
-        return sum(len(timed.constants) for timed in self.batches)
+    def constant_first(self) -> Ints:
+        """[batches + 1] the number of each batch's first constant, when they are numbered through all batches."""
+        return firsts([len(timed.constants) for timed in self.batches])
 
     @cached_property
     def begins(self) -> tuple[Ints, Ints]:
@@ -78,7 +79,7 @@ class TimedGraph(LaneGraph):
         core, and of the port; and where those of each lane begin."""
         lane, number, row = self.loads.T
         batches, batch_of = self.batches, self.batch_of
-        constants = firsts([len(timed.constants) for timed in batches])
+        constants = self.constant_first
         inputs = constants[-1] + firsts([len(timed.loads) for timed in batches])
         counts = np.diff(constants)[batch_of]
         owner = np.repeat(np.arange(len(counts)), counts)
@@ -91,7 +92,7 @@ class TimedGraph(LaneGraph):
         costs += [load for timed in batches for load in timed.loads]
         cycles, port = np.array(costs, np.int64).reshape(-1, 2)[kind].T
         counts += np.bincount(lane, minlength=len(counts))
-        return owner[order], item, numbers(cycles), numbers(port), firsts(counts)
+        return owner[order], item, as_array(cycles), as_array(port), firsts(counts)
 
     @cached_property
     def fetching(self) -> Ints:
@@ -135,35 +136,35 @@ def code_columns(
     owner, item, load_cycles, load_port, load_first = graph.loaded
     fetch_first, fetch_lane = _to_fetch(graph, core, facts.cores)
     return Code(
-        core=numbers(core),
-        batch=numbers(graph.batch_of),
-        place=numbers(graph.place),
-        lane_at=numbers(graph.lane_at),
-        first=numbers(graph.first),
-        lead=numbers(np.array(leads, np.int64)),
-        follower=numbers(follower),
-        cycles=numbers(graph.cycles),
-        begins_first=numbers(begins_first),
-        begins=numbers(begins),
-        waiting_first=numbers(firsts(2 * np.bincount(core, minlength=facts.cores))),
-        use_first=numbers(uses.first),
-        use_core=numbers(uses.core),
-        use_place=numbers(use_place),
-        by_urgency=numbers(uses.by_urgency),
-        reader_first=numbers(uses.start),
-        readers=numbers(uses.readers),
-        send=numbers(send),
-        receive=numbers(receive),
-        flight=numbers(flight),
-        request=numbers(request),
-        load_first=numbers(load_first),
-        load_item=numbers(item * facts.cores + core[owner]),
-        load_cycles=numbers(load_cycles),
-        load_port=numbers(load_port),
-        fetch_first=numbers(fetch_first),
-        fetch_lane=numbers(fetch_lane),
-        read_first=numbers(firsts(graph.read_counts())),
-        rows_read=numbers(graph.rows_read if facts.leads else graph.row[:0]),
+        core=as_array(core),
+        batch=as_array(graph.batch_of),
+        place=as_array(graph.place),
+        lane_at=as_array(graph.lane_at),
+        first=as_array(graph.first),
+        lead=as_array(leads),
+        follower=as_array(follower),
+        cycles=as_array(graph.cycles),
+        begins_first=as_array(begins_first),
+        begins=as_array(begins),
+        waiting_first=as_array(firsts(2 * np.bincount(core, minlength=facts.cores))),
+        use_first=as_array(uses.first),
+        use_core=as_array(uses.core),
+        use_place=as_array(use_place),
+        by_urgency=as_array(uses.by_urgency),
+        reader_first=as_array(uses.start),
+        readers=as_array(uses.readers),
+        send=as_array(send),
+        receive=as_array(receive),
+        flight=as_array(flight),
+        request=as_array(request),
+        load_first=as_array(load_first),
+        load_item=as_array(item * facts.cores + core[owner]),
+        load_cycles=as_array(load_cycles),
+        load_port=as_array(load_port),
+        fetch_first=as_array(fetch_first),
+        fetch_lane=as_array(fetch_lane),
+        read_first=as_array(firsts(graph.read_counts())),
+        rows_read=as_array(graph.rows_read if facts.leads else graph.row[:0]),
     )
 
 
@@ -180,8 +181,3 @@ def _to_fetch(graph: TimedGraph, core: Ints, core_count: int) -> tuple[Ints, Int
 def firsts(counts: Any) -> Ints:
     """[n + 1] where each of n groups begins, when they follow one another; last, their end."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(np.array(counts, np.int64))))
-
-
-def numbers(array: Ints) -> Any:
-    """An array where the event loop expects numbers: contiguous, 64 bits."""
-    return np.ascontiguousarray(array, np.int64)

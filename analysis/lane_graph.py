@@ -18,6 +18,10 @@ from .window import OUTSIDE, window_rows
 
 Ints = NDArray[np.int64]
 
+WORTH_COMPILING = 1000
+"""Lanes from which on loading llvmlite and the machine code takes less time than it saves, in all loops over lanes:
+there are many rounds of schedules, and llvmlite, once loaded for one of the loops, is there for the others."""
+
 
 @dataclass(frozen=True, eq=False)
 class LaneGraph:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .turns import starts_in_turns
 from .wavefront import LaneBatch, lane_steps
 from .window import OUTSIDE
 
@@ -57,7 +58,8 @@ def lane_ranks(batches: Sequence[RankedBatch]) -> list[Ints]:
     ranks = [np.zeros(one.batch.lanes, np.int64) for one in batches]
     for one, mine in zip(reversed(batches), reversed(ranks), strict=True):
         # So far `mine` is the longest way from the end of each lane on, through its readers.
-        mine[:] = _in_turns(mine, one.replicas, one.cycles)
+        # Lane i + replicas runs after lane i: seen from the end, lanes take turns the other way round.
+        mine[:] = starts_in_turns(mine[::-1], one.replicas, one.cycles)[::-1] + one.cycles
         for read in one.batch.reads:
             if read.producer is not None:
                 rows = read.window.rows_of(np.arange(one.batch.lanes))
@@ -94,7 +96,7 @@ def arrival_order(batches: Sequence[RankedBatch]) -> list[Ints]:
                 rows = read.window.rows_of(np.arange(one.batch.lanes))
                 comes = np.where(rows == OUTSIDE, 0, sent[read.producer][np.maximum(rows, 0)])
                 np.maximum(there, comes.max(axis=1, initial=0), out=there)
-        start = _after_turns(there, one.replicas, one.cycles)
+        start = starts_in_turns(there, one.replicas, one.cycles)
         ready.append(start)
         sent.append(start + one.cycles + one.travel_cycles)
     return _split_places(np.argsort(np.concatenate([np.zeros(0, np.int64), *ready]), kind="stable"), ready)
@@ -106,25 +108,6 @@ def _by_deadline(rank: Ints, samples: Samples) -> Ints:
     rows = len(rank) // parts
     later = samples.number - 1 - np.arange(parts)
     return np.tile(rank[len(rank) - rows :], parts) + np.repeat(later * samples.period, rows)
-
-
-def _in_turns(after: Ints, replicas: int, cycles: int) -> Ints:
-    """The rank of each lane, when ``after`` is the way from its end, and lane i + replicas runs after lane i."""
-    rank = after + cycles
-    for first in range((len(rank) - 1) // replicas * replicas - replicas, -1, -replicas):
-        following = rank[first + replicas : first + 2 * replicas]
-        mine = rank[first : first + len(following)]
-        np.maximum(mine, following + cycles, out=mine)
-    return rank
-
-
-def _after_turns(ready: Ints, replicas: int, cycles: int) -> Ints:
-    """When each lane starts that could at ``ready``, if lane i + replicas runs after lane i."""
-    start = ready.copy()
-    for first in range(replicas, len(start), replicas):
-        mine = start[first : first + replicas]
-        np.maximum(mine, start[first - replicas : first - replicas + len(mine)] + cycles, out=mine)
-    return start
 
 
 def _split_places(order: Ints, parts: Sequence[Ints]) -> list[Ints]:

@@ -8,21 +8,21 @@ which the event loop works (:mod:`.lane_events`), and the schedule of what it fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..support import bisection, heap
+from ..support.kernel_columns import as_array, as_lists
 from ..support.machine_code import Kernel, can_compile
-from .lane_columns import TimedGraph, code_columns, firsts, graph_of, numbers
+from .lane_columns import TimedGraph, code_columns, graph_of
 from .lane_events import cores, fetches, heaps, layout, loop, messages
 from .lane_events.layout import CHIP, INPUTS, NONE, UNBOUNDED, Code, Facts, State
 from .lane_events.loop import run
-from .lane_graph import LaneGraph
-from .row_uses import WORTH_COMPILING, RowUses, row_uses
+from .lane_graph import WORTH_COMPILING, LaneGraph
+from .row_uses import RowUses, row_uses
 from .timeline import TimedBatch, Timeline
 
 Ints = NDArray[np.int64]
@@ -72,9 +72,9 @@ def schedule_lanes(
         resumes = EVENT_LOOP.run(facts, code, state, lanes)
     else:
         waiting: Any = [[] for _ in range(core_count)]
-        state = State(*_listed(state))._replace(events=[], waiting=waiting)
-        resumes = run(facts, Code(*_listed(code)), state, lanes)
-    return _timeline(batches, graph, uses, state, resumes)
+        state = State(*as_lists(state))._replace(events=[], waiting=waiting)
+        resumes = run(facts, Code(*as_lists(code)), state, lanes)
+    return _timeline(graph, uses, state, resumes)
 
 
 def _facts(graph: TimedGraph, core_count: int, leads: Sequence[int], gap: int, as_rows_come: bool) -> Facts:
@@ -84,7 +84,7 @@ def _facts(graph: TimedGraph, core_count: int, leads: Sequence[int], gap: int, a
     starting = sending + lanes * core_count
     held_back = int(min(leads, default=UNBOUNDED) < UNBOUNDED)
     fetching = starting + core_count
-    constants = graph.constants * core_count
+    constants = int(graph.constant_first[-1]) * core_count
     return Facts(
         core_count,
         held_back,
@@ -124,7 +124,7 @@ def _state(code: Code, facts: Facts, graph: TimedGraph) -> State:
         events=_filled(lanes + 2),
         start=_filled(lanes, NONE),
         finish=_filled(lanes, NONE),
-        missing=numbers(missing),
+        missing=as_array(missing),
         ready=_filled(lanes),
         paused=_filled(lanes, NONE),
         stopped=_filled((len(graph.first) - 1) * core_count, NONE),
@@ -133,8 +133,8 @@ def _state(code: Code, facts: Facts, graph: TimedGraph) -> State:
         free=_filled(core_count),
         linked=_filled(core_count),
         switch=_filled(core_count),
-        turn=numbers(graph.place.copy()),
-        lane_at=numbers(graph.lane_at.copy()),
+        turn=as_array(graph.place.copy()),
+        lane_at=as_array(graph.lane_at.copy()),
         waiting=_filled(2 * lanes),
         waiting_count=_filled(core_count),
         to_load=_filled(loads),
@@ -144,14 +144,14 @@ def _state(code: Code, facts: Facts, graph: TimedGraph) -> State:
         asked=_filled(core_count),
         loaded=_filled(int(np.max(items, initial=-1)) + 1),
         fetched=_filled(facts.constants, NONE),
-        fetch_next=numbers(np.array(code.fetch_first[:-1], np.int64)),
+        fetch_next=as_array(code.fetch_first[:-1]).copy(),
         fetch_load=_filled(core_count),
         to_send=_filled(uses),
         send_next=_filled(core_count),
         send_end=_filled(core_count),
         begin=_filled(core_count),
         sent=_filled(uses, NONE),
-        unread=numbers(graph.reader_counts()),
+        unread=as_array(graph.reader_counts()),
         held=_filled(lanes),
         held_at=_filled(lanes, NONE),
         resume_lane=_filled(lanes + uses),
@@ -167,74 +167,32 @@ def _longest(graph: TimedGraph, code: Code) -> int:
     )
 
 
-class _FoundTimeline(Timeline):
-    """What the loop has found. Most schedules that a search makes only have to be known to be too long; so their lists
-    are made when one of them is asked for."""
-
-    def __init__(
-        self,
-        makespan: int,
-        starts: Ints,
-        finishes: Ints,
-        sent: tuple[Ints, Ints, Ints],
-        lists: Callable[[], dict[str, list[Ints]]],
-    ) -> None:
-        vars(self).update(makespan=makespan, starts=starts, finishes=finishes, sent=sent, _lists=lists)
-
-    def __getattr__(self, name: str) -> list[Ints]:
-        """Of a list that has not been made."""
-        lists = vars(self).pop("_lists", None)
-        if lists is None:
-            raise AttributeError(name)
-        vars(self).update(lists())
-        return getattr(self, name)
-
-
-def _timeline(batches: Sequence[TimedBatch], graph: LaneGraph, uses: RowUses, state: State, resumes: int) -> Timeline:
-    start, finish, sent = (np.array(column, np.int64) for column in (state.start, state.finish, state.sent))
-    assert (finish >= 0).all(), "a lane was never scheduled"
-    resumed = (state.resume_lane, state.resume_done, state.resume_time)
-    lines = np.stack([np.array(column[:resumes], np.int64) for column in resumed])
-    fetched, core_count = np.array(state.fetched, np.int64), len(state.free)
+def _timeline(graph: TimedGraph, uses: RowUses, state: State, resumes: int) -> Timeline:
+    """What the loop has found."""
+    starts, finishes, sent = (np.array(column, np.int64) for column in (state.start, state.finish, state.sent))
+    assert (finishes >= 0).all(), "a lane was never scheduled"
+    lane, done, cycle = (
+        np.array(column[:resumes], np.int64) for column in (state.resume_lane, state.resume_done, state.resume_time)
+    )
     remote = np.flatnonzero(sent >= 0)
-    messages = uses.row[remote], uses.core[remote], sent[remote]
-
-    def lists() -> dict[str, list[Ints]]:
-        lane, done, time = lines[:, np.lexsort(lines[::-1])]
-        return {
-            "start": _parts(start, graph.first),
-            "finish": _parts(finish, graph.first),
-            "resumes": _by_batch(graph, lane, done, time - start[lane]),
-            "messages": _by_batch(graph, *messages),
-            "fetches": _fetches(batches, fetched, core_count),
-        }
-
-    return _FoundTimeline(int(np.max(state.free, initial=0)), start, finish, messages, lists)
+    return Timeline(
+        makespan=int(np.max(state.free, initial=0)),
+        first=graph.first,
+        starts=starts,
+        finishes=finishes,
+        sent=(uses.row[remote], uses.core[remote], sent[remote]),
+        resumed=(lane, done, cycle),
+        fetched=_fetched(graph, np.array(state.fetched, np.int64), len(state.free)),
+    )
 
 
-def _fetches(batches: Sequence[TimedBatch], fetched: Ints, core_count: int) -> list[Ints]:
-    """[batches][n, 3] constants that cores load."""
-    first = firsts([len(timed.constants) for timed in batches])
-    constant, core = np.divmod(np.flatnonzero(fetched >= 0), max(core_count, 1))
-    number = constant - first[np.searchsorted(first, constant, side="right") - 1]
-    return _parts(np.stack((number, core, fetched[fetched >= 0]), axis=1), np.searchsorted(constant, first))
-
-
-def _by_batch(graph: LaneGraph, lane: Ints, *columns: Ints) -> list[Ints]:
-    """[batches][n, columns + 1] lines, which are sorted by lane; there, lanes are numbered from 0 in each batch."""
-    lines = np.stack((lane - graph.first[graph.batch_of[lane]], *columns), axis=1)
-    return _parts(lines, np.searchsorted(lane, graph.first))
-
-
-def _parts(lines: Ints, ends: Ints) -> list[Ints]:
-    places: list[int] = ends.tolist()
-    return [lines[begin:end] for begin, end in pairwise(places)]
+def _fetched(graph: TimedGraph, begun: Ints, core_count: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """The constants that cores load, by batch: ``begun`` says when, by constant and core."""
+    place = np.flatnonzero(begun >= 0)
+    constant, core = np.divmod(place, max(core_count, 1))
+    batch = np.searchsorted(graph.constant_first, constant, side="right") - 1
+    return batch, constant - graph.constant_first[batch], core, begun[place]
 
 
 def _filled(length: int, value: int = 0) -> Any:
     return np.full(length, value, np.int64) if value else np.zeros(length, np.int64)
-
-
-def _listed(columns: Sequence[Any]) -> list[Any]:
-    """The same as lists, which Python indexes faster."""
-    return [column.tolist() for column in columns]

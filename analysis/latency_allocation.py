@@ -30,13 +30,16 @@ from .core_packing import LARGE
 from .replicas import Choice, Layer, Terms, arrays_of, busiest_cycles, deal_replicas, fits
 
 BUSY = 0.3
-"""The share of the chip's time that a sample makes use of, measured on schedules of convolutional networks."""
+"""Share of the chip's time that a sample makes use of, as measured on schedules of convolutional networks. More lets
+layers take parts whose rows come soon for more work in all; less saves work. (+4.5 %, +1.1 %)"""
 
 SHARPNESS = 1.5
-"""Between 1, as if layers ran one after the other, and infinity, as if all ran at the same time."""
+"""Exponent of the cycles of a layer's busiest core in the sum that replicas make small: between 1, as if layers ran one
+after the other, and infinity, as if all ran at the same time. More gives replicas to the layer that works longest, less
+to those that need few arrays for one. (+1.7 % with 1.0, -0.3 % with 3.0)"""
 
 SHARPER = 5.0
-"""The same where each part has a core of its own, which nobody else makes use of while the layer is idle."""
+"""The same exponent where each part has a core of its own, which nobody else makes use of while the layer is idle."""
 
 ENOUGH = 0.5
 """The share of the work of a core that one replica may be, of several samples in flight, as measured."""
@@ -46,13 +49,14 @@ FILL = (0.8, 0.9, 0.97, 1.0)
 groups of one array fill it."""
 
 SPARE = 0.04
-"""Of the arrays, what is to be left for replicas; else more of the chip is used."""
+"""Share of the chip's arrays that is to be left for replicas; else the next one of `FILL` is tried. (no difference)"""
 
 MOST_OF_CORE = (1.0, 0.5, 0.25, 0.125)
 """Shares of a core's arrays that one part may take, in the order in which they are tried."""
 
 EVEN = 1.5
-"""Of the work of a core on average, what the busiest one may have to do without parts getting smaller."""
+"""The work of the busiest core, as a multiple of that of a core on average, up to which parts do not get smaller. Less
+makes smaller parts, which are more messages; more leaves cores crowded. (no difference with 1.2 and 3.0)"""
 
 PRICES = (0.0, *(float(1 << power) for power in range(24)))
 """Cycles that an array may cost, ascending."""

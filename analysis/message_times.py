@@ -108,12 +108,11 @@ class Residence:
 def residences(graph: LaneGraph, core: Ints, timeline: Timeline) -> Residence:
     """The instances of all rows on all cores that hold them, when each lane is on its ``core`` [n]."""
     uses = row_uses(graph, core)
-    start, until = np.concatenate(timeline.start), np.concatenate(timeline.finish) - 1
+    start, until = timeline.starts, timeline.finishes - 1
     last = np.maximum.reduceat(until[uses.readers], uses.start[:-1]) if len(uses.row) else until[:0]
     local = uses.core == core[uses.row]
     here, row, far = uses.row[local], uses.row[~local], uses.core[~local]
-    sent_row, receiver, sent = np.concatenate(timeline.messages).T
-    sent_row = sent_row + np.repeat(graph.first[:-1], [len(one) for one in timeline.messages])
+    sent_row, receiver, sent = timeline.sent
     assert np.array_equal(sent_row, row), "rows are sent that nobody reads, or the reverse"
     assert np.array_equal(receiver, far), "rows are sent to cores that do not read them"
     held = until.copy()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..support.kernel_columns import as_arrays
 from ..support.machine_code import Kernel, can_compile
 from . import occupancy_kernel
+from .lane_graph import WORTH_COMPILING
 from .occupancy_kernel import Facts
-from .row_uses import WORTH_COMPILING
 
 Ints = NDArray[np.int64]
 
@@ -20,11 +21,19 @@ def busy_cycles(group: Ints, groups: int, start: Ints, finish: Ints, width: int,
 
     Lane i, of ``group[i]``, runs from cycle ``start[i]`` to before ``finish[i]``, which is not behind the last period.
     """
-    if len(group) >= WORTH_COMPILING and can_compile():
-        busy = np.zeros(groups * periods, np.int64)
-        code = [np.ascontiguousarray(column, np.int64) for column in (group, start, finish)]
-        PERIODS.run(Facts(width, periods), code, [busy], len(group))
-        return busy.reshape(groups, periods)
+    found = _compiled if len(group) >= WORTH_COMPILING and can_compile() else _vectorized
+    return found(group, groups, start, finish, width, periods)
+
+
+def _compiled(group: Ints, groups: int, start: Ints, finish: Ints, width: int, periods: int) -> Ints:
+    """As machine code, lane by lane."""
+    busy = np.zeros(groups * periods, np.int64)
+    PERIODS.run(Facts(width, periods), as_arrays((group, start, finish)), [busy], len(group))
+    return busy.reshape(groups, periods)
+
+
+def _vectorized(group: Ints, groups: int, start: Ints, finish: Ints, width: int, periods: int) -> Ints:
+    """The same by sums over the starts and the ends of all lanes."""
     place = group * (periods + 1)
     begins, begun = np.divmod(start, width)
     ends, ended = np.divmod(finish, width)

@@ -12,11 +12,10 @@ Not handled: hops that depend on the direction, and contention on links.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from ..support.kernel_columns import as_array, as_arrays
 from ..support.machine_code import Kernel, can_compile
 from . import placement_kernel
 from .placement_kernel import Code, Facts, State
@@ -30,13 +29,6 @@ WORTH_COMPILING = 10_000
 
 _MORE_THAN_ANY = 1 << 60
 """More than any traffic times any hops."""
-
-
-def mesh_hops(height: int, width: int) -> Ints:
-    """[p, p] hops between the places of a mesh under XY routing; place 0 is a corner, places run along the width."""
-    places = np.arange(height * width)
-    y, x = places // width, places % width
-    return np.abs(y[:, None] - y) + np.abs(x[:, None] - x)
 
 
 def placement_cost(traffic: Ints, hops: Ints, place: Ints) -> int:
@@ -59,7 +51,7 @@ def place_cores(traffic: Ints, hops: Ints) -> Ints:
     busy = np.flatnonzero(both_ways.any(axis=1))
     among = both_ways[np.ix_(busy, busy)]
     starts: list[Ints] = [np.arange(places), _construct(busy, among, hops)]
-    improve = _compiled if len(busy) * places >= WORTH_COMPILING and can_compile() else _improve
+    improve = _compiled if len(busy) * places >= WORTH_COMPILING and can_compile() else _interpreted
     improved = [improve(busy, among, hops, start) for start in starts]
     return min(improved, key=lambda place: placement_cost(among, hops, place[busy]))[:count]
 
@@ -123,16 +115,15 @@ def _construct(busy: Ints, traffic: Ints, hops: Ints) -> Ints:
 
 
 def _compiled(busy: Ints, traffic: Ints, hops: Ints, place: Ints) -> Ints:
-    """The same as :func:`_improve`, as machine code."""
+    """The same as :func:`_interpreted`, as machine code."""
     places = len(place)
     number = np.full(places, -1, dtype=np.int64)
     number[busy] = np.arange(len(busy))
     product = _product(traffic, hops, place[busy])
-    place = place.copy()
-    columns: list[Any] = [np.ascontiguousarray(column, np.int64) for column in (traffic, hops, number, place, product)]
-    code, state = Code(*columns[:3]), State(*columns[3:])
+    place = as_array(place).copy()
+    code, state = Code(*as_arrays((traffic, hops, number))), State(*as_arrays((place, product)))
     SWAPS.run(Facts(len(busy), places), code, state, places if len(busy) else 0)
-    return columns[3]
+    return place
 
 
 def _product(traffic: Ints, hops: Ints, at: Ints) -> Ints:
@@ -141,7 +132,7 @@ def _product(traffic: Ints, hops: Ints, at: Ints) -> Ints:
     return (traffic.astype(np.float64) @ hops[at]).astype(np.int64)
 
 
-def _improve(busy: Ints, traffic: Ints, hops: Ints, place: Ints) -> Ints:
+def _interpreted(busy: Ints, traffic: Ints, hops: Ints, place: Ints) -> Ints:
     """Swaps places, core after core, until a whole round finds no swap that saves; all [p].
 
     ``traffic`` is that of the ``busy`` cores; an idle core takes part with what the busy ones save by its place.

@@ -1,7 +1,7 @@
 """Runtime proxies: what a program costs and how parallel it is, in numbers that are computed from it alone.
 
 One :class:`Proxies` record describes a program at one level. A field that the level cannot know is None, never zero.
-Two records are compared field by field; what a change of a field means stands beside the field.
+Two records are compared field by field (:mod:`.proxy_changes`); what a change of a field means stands beside the field.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias, TypeGuard, cast
+from typing import Any, TypeAlias, cast
 
 Counts: TypeAlias = "tuple[tuple[str, int], ...]"
 """A number for each network node (or core), in order of the name."""
@@ -41,22 +41,6 @@ class Level(Enum):
     TENSORS = "pim tensors"
     BUFFERS = "pim buffers"
     PACKAGE = "package"
-
-
-class Verdict(Enum):
-    """What the change of one field amounts to."""
-
-    EQUAL = "equal"
-    BETTER = "better"
-    WORSE = "worse"
-    CHANGED = "changed"
-    UNKNOWN = "unknown"
-    SHOWN = "shown"
-
-    @property
-    def is_harm(self) -> bool:
-        """Uncertainty is not permission: what cannot be compared is no better than what is worse."""
-        return self in (Verdict.WORSE, Verdict.CHANGED, Verdict.UNKNOWN)
 
 
 def _about(better: Better, title: str) -> dict[str, object]:
@@ -318,25 +302,6 @@ COUNTS = frozenset(
 """Fields with a number for each node or core."""
 
 
-@dataclass(frozen=True)
-class Change:
-    """One field before and after."""
-
-    field: str
-    before: object
-    after: object
-    verdict: Verdict
-    reason: str = ""
-
-    @property
-    def title(self) -> str:
-        return FIELDS[self.field].title
-
-    def __str__(self) -> str:
-        note = f" ({self.reason})" if self.reason else ""
-        return f"{self.field} {shown_pair(self.before, self.after, FIELDS[self.field].better)}{note}"
-
-
 def tensor_text(kind: str, name: str, dtype: str, shape: Sequence[int]) -> str:
     """An input or output of the network in `interface`; ``dtype`` as numpy calls it."""
     return f"{kind} {name} {dtype} {list(shape)}"
@@ -345,48 +310,6 @@ def tensor_text(kind: str, name: str, dtype: str, shape: Sequence[int]) -> str:
 def counts(table: Mapping[str, int] | Iterable[tuple[str, int]]) -> Counts:
     """The numbers by name, sorted."""
     return tuple(sorted((str(name), int(value)) for name, value in dict(table).items()))
-
-
-def compare(before: Proxies, after: Proxies) -> list[Change]:
-    """All fields of two records, judged as if nothing may get worse."""
-    return [
-        Change(
-            name, getattr(before, name), getattr(after, name), judge(name, getattr(before, name), getattr(after, name))
-        )
-        for name in FIELDS
-        if name != "lower_bounds" and (getattr(before, name), getattr(after, name)) != (None, None)
-    ]
-
-
-def judge(name: str, before: object, after: object) -> Verdict:
-    """What the change of one field amounts to."""
-    better = FIELDS[name].better
-    if better is Better.SHOWN:
-        return Verdict.EQUAL if before == after else Verdict.SHOWN
-    if before == after:
-        return Verdict.EQUAL
-    if before is None or after is None:
-        return Verdict.UNKNOWN
-    if better is Better.SAME:
-        return Verdict.CHANGED
-    if name in COUNTS:
-        return _judge_counts(dict(cast("Counts", before)), dict(cast("Counts", after)), better)
-    assert isinstance(before, int)
-    assert isinstance(after, int)
-    return Verdict.BETTER if (after < before) == (better is Better.LESS) else Verdict.WORSE
-
-
-def _judge_counts(before: Mapping[str, int], after: Mapping[str, int], better: Better) -> Verdict:
-    """Name by name. Where more is better, a name that vanishes is no harm (its work is judged by other fields)."""
-    if better is Better.LESS:
-        pairs = [(before.get(name, 0), after.get(name, 0)) for name in {**before, **after}]
-        harm = any(new > old for old, new in pairs)
-    else:
-        pairs = [(old, after[name]) for name, old in before.items() if name in after]
-        harm = any(new < old for old, new in pairs)
-    if harm:
-        return Verdict.WORSE
-    return Verdict.EQUAL if all(old == new for old, new in pairs) else Verdict.BETTER
 
 
 def shown(value: object) -> str:
@@ -399,30 +322,6 @@ def shown(value: object) -> str:
         return str(value)
     numbers = [number for _, number in cast("Counts", value)]
     return f"{len(numbers)} numbers, {min(numbers, default=0)} to {max(numbers, default=0)}"
-
-
-def _is_table(value: object) -> TypeGuard[Counts]:
-    return isinstance(value, tuple)
-
-
-def shown_pair(before: object, after: object, better: Better = Better.SAME) -> str:
-    """Both values; of tables only the name that got worse by most, or, if none did, that differs most."""
-    if _is_table(before) and _is_table(after):
-        old, new = dict(before), dict(after)
-        if harm := harm_by_name(old, new, better):
-            name = max(harm, key=lambda one: (harm[one], one))
-            return f"of '{name}' {old.get(name, 0)} -> {new.get(name, 0)}"
-    return f"{shown(before)} -> {shown(after)}"
-
-
-def harm_by_name(before: Mapping[str, int], after: Mapping[str, int], better: Better) -> dict[str, int]:
-    """By how much each name got worse, of those that did; if none did, by how much each differs."""
-    change = {name: after.get(name, 0) - before.get(name, 0) for name in {**before, **after}}
-    if better is Better.MORE:
-        worse = {name: -more for name, more in change.items() if more < 0 and name in after}
-    else:
-        worse = {name: more for name, more in change.items() if more > 0 and better is Better.LESS}
-    return worse or {name: abs(more) for name, more in change.items() if more}
 
 
 def write_json(records: Mapping[str, Proxies]) -> str:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 WORTH = 0.02
-"""Of the sum that replicas are to make small, what has to be gained for replicas of other layers to be taken back."""
+"""Share of the sum that replicas make small which has to be gained for replicas of other layers to be taken back. Less
+exchanges them for next to nothing. (-0.9 % with 0, no difference with 0.05)"""
 
 
 @dataclass(frozen=True)

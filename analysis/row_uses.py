@@ -8,17 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..support import heap
+from ..support.kernel_columns import as_array
 from ..support.machine_code import Kernel, can_compile
 from . import use_kernel
-from .lane_graph import LaneGraph
+from .lane_graph import WORTH_COMPILING, LaneGraph
 
 Ints = NDArray[np.int64]
 
 USES = Kernel("uses", (heap, use_kernel), use_kernel)
-
-WORTH_COMPILING = 1000
-"""Lanes from which on loading llvmlite and the machine code takes less time than it saves: there are many rounds of
-schedules."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +38,12 @@ class RowUses:
 
 def row_uses(graph: LaneGraph, core: Ints) -> RowUses:
     """The uses of rows when each lane is on its ``core`` [n]."""
-    if len(core) >= WORTH_COMPILING and can_compile():
-        return _compiled(graph, core)
+    found = _compiled if len(core) >= WORTH_COMPILING and can_compile() else _vectorized
+    return found(graph, core)
+
+
+def _vectorized(graph: LaneGraph, core: Ints) -> RowUses:
+    """By sorting all reads."""
     urgent = graph.by_urgency
     here = core[urgent]
     order = np.argsort(graph.row * (int(core.max(initial=0)) + 1) + here, kind="stable")
@@ -57,11 +58,11 @@ def row_uses(graph: LaneGraph, core: Ints) -> RowUses:
 
 
 def _compiled(graph: LaneGraph, core: Ints) -> RowUses:
-    """The same, as machine code."""
+    """The same, as machine code, row by row."""
     reads, lanes, cores = len(graph.row), len(core), int(core.max(initial=0)) + 1
     lengths = (lanes + 1, reads, reads, reads + 1, reads, reads, cores, cores, cores, cores)
     columns = np.split(np.zeros(sum(lengths), np.int64), np.cumsum(lengths[:-1]))
-    code = graph.row_first, graph.by_urgency, np.ascontiguousarray(core, np.int64)
+    code = graph.row_first, graph.by_urgency, as_array(core)
     uses = USES.run(use_kernel.Facts(), code, columns, lanes)
     first, use_core, use_row, start, readers, by_urgency = columns[:6]
     return RowUses(first, use_core[:uses], use_row[:uses], start[: uses + 1], readers, by_urgency[:uses])

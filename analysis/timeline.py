@@ -90,89 +90,143 @@ class TimedBatch:
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """The schedule of all lanes."""
+    """The schedule of all lanes, in columns. Lanes are numbered through all batches, and a row is its lane's.
 
-    start: list[Ints]
-    """[batches][lanes] first cycle of each lane's own work, after its loads."""
-    finish: list[Ints]
-    """[batches][lanes] first cycle after each lane: later than its work takes by what interrupts it."""
-    resumes: list[Ints]
-    """[batches][n, 3] where lanes go on after an interruption: lane, cycles of its work that it has done, and cycles
-    since its start; in this order."""
-    messages: list[Ints]
-    """[batches][n, 3] the rows that are sent: row, core that receives it, first cycle; by row, then core."""
-    fetches: list[Ints]
-    """[batches][n, 3] the constants that are loaded: which of the batch, core, first cycle; in this order."""
+    What is told batch by batch, with lanes numbered from 0 in each, is only made when someone asks for it: most
+    schedules that a search makes only have to be known to be too long.
+    """
+
     makespan: int
+    first: Ints
+    """[batches + 1] the number of each batch's first lane; last, n."""
+    starts: Ints
+    """[n] first cycle of each lane's own work, after its loads."""
+    finishes: Ints
+    """[n] first cycle after each lane: later than its work takes by what interrupts it."""
+    sent: tuple[Ints, Ints, Ints]
+    """The m rows that are sent: row, core that receives it, first cycle; by row, then core."""
+    resumed: tuple[Ints, Ints, Ints]
+    """Where lanes go on after an interruption: lane, cycles of its work that it has done, and when; in no order."""
+    fetched: tuple[Ints, Ints, Ints, Ints]
+    """The constants that are loaded: batch, which of the batch, core, first cycle; in this order."""
 
     @cached_property
-    def starts(self) -> Ints:
-        """[n] `start` of all lanes, batch after batch."""
-        return np.concatenate([np.zeros(0, np.int64), *self.start])
+    def start(self) -> list[Ints]:
+        """[batches][lanes] `starts`."""
+        return _parts(self.starts, self.first)
 
     @cached_property
-    def finishes(self) -> Ints:
-        """[n] The same of `finish`."""
-        return np.concatenate([np.zeros(0, np.int64), *self.finish])
+    def finish(self) -> list[Ints]:
+        """[batches][lanes] `finishes`."""
+        return _parts(self.finishes, self.first)
 
     @cached_property
-    def sent(self) -> tuple[Ints, Ints, Ints]:
-        """All `messages`: row, core and first cycle, where a row has the number of its lane among those of all batches;
-        by row, then core."""
-        lanes = np.cumsum([0, *map(len, self.start)])[:-1]
-        row, core, cycle = np.concatenate([np.zeros((0, 3), np.int64), *self.messages]).T
-        return row + np.repeat(lanes, [len(one) for one in self.messages]), core, cycle
+    def messages(self) -> list[Ints]:
+        """[batches][m, 3] `sent`: row, core, first cycle; by row, then core."""
+        return self._by_batch(*self.sent)
+
+    @cached_property
+    def resumes(self) -> list[Ints]:
+        """[batches][k, 3] `resumed`: lane, cycles of its work that it has done, and cycles since its start; in this
+        order."""
+        lane, done, cycle = np.stack(self.resumed)[:, np.lexsort(self.resumed[::-1])]
+        return self._by_batch(lane, done, cycle - self.starts[lane])
+
+    @cached_property
+    def fetches(self) -> list[Ints]:
+        """[batches][f, 3] `fetched`: which of the batch, core, first cycle; in this order."""
+        batch, *columns = self.fetched
+        return _parts(np.stack(columns, axis=1), np.searchsorted(batch, np.arange(len(self.first))))
+
+    def _by_batch(self, lane: Ints, *columns: Ints) -> list[Ints]:
+        """[batches][lines, columns + 1] lines that are sorted by ``lane``."""
+        own = lane - np.repeat(self.first[:-1], np.diff(self.first))[lane]
+        return _parts(np.stack((own, *columns), axis=1), np.searchsorted(lane, self.first))
+
+
+def _parts(lines: Ints, ends: Ints) -> list[Ints]:
+    """[batches] the lines of each, which begin where ``ends`` [batches + 1] says."""
+    places: list[int] = ends.tolist()
+    return [lines[begin:end] for begin, end in pairwise(places)]
 
 
 def validate_timeline(batches: Sequence[TimedBatch], timeline: Timeline) -> list[str]:
     """Lists what is wrong with a schedule, in words: a lane before its operands, two things at once on a core."""
-    problems: list[str] = []
-    busy: list[tuple[int, int, int]] = []
-    arrival: dict[tuple[int, int, int], int] = {}
-    there: dict[tuple[int, int], int] = {}
-    for index, (timed, messages) in enumerate(zip(batches, timeline.messages, strict=True)):
-        for row, core, sent in messages.tolist():
+    return _Validation(batches, timeline).problems()
+
+
+class _Validation:
+    """Goes through a schedule thing by thing. Shares nothing with the scheduler."""
+
+    def __init__(self, batches: Sequence[TimedBatch], timeline: Timeline) -> None:
+        self._batches, self._timeline = batches, timeline
+        self._problems: list[str] = []
+        self._busy: list[tuple[int, int, int]] = []
+        """What cores do: core, first cycle, and first cycle after it."""
+        self._arrival: dict[tuple[int, int, int], int] = {}
+        """By batch, row and core: when the row is there."""
+
+    def problems(self) -> list[str]:
+        for index in range(len(self._batches)):
+            self._messages(index)
+        for index in range(len(self._batches)):
+            self._constants(index)
+            self._lanes(index)
+            self._reads(index)
+        spans = sorted(span for span in self._busy if span[1] < span[2])
+        for (core, _, end), (other, start, _) in pairwise(spans):
+            if core == other and start < end:
+                self._problems.append(f"core {core} starts something at {start} and is busy until {end}")
+        return self._problems
+
+    def _messages(self, index: int) -> None:
+        timed = self._batches[index]
+        for row, core, sent in self._timeline.messages[index].tolist():
             home = int(timed.cores[row])
-            if sent < timeline.finish[index][row]:
-                problems.append(f"row {row} of batch {index} is sent before it is computed")
-            arrival[index, row, core] = sent + int(timed.transfer.receive[home, core])
-            busy.append((home, sent, sent + int(timed.transfer.send[home, core])))
-            busy.append((core, sent, arrival[index, row, core]))
-    for index, timed in enumerate(batches):
-        begins = [*timed.begins, timed.cycles]
-        fetches: list[tuple[int, int, int]] = timeline.fetches[index].tolist()
+            if sent < self._timeline.finish[index][row]:
+                self._problems.append(f"row {row} of batch {index} is sent before it is computed")
+            there = self._arrival[index, row, core] = sent + int(timed.transfer.receive[home, core])
+            self._busy.append((home, sent, sent + int(timed.transfer.send[home, core])))
+            self._busy.append((core, sent, there))
+
+    def _constants(self, index: int) -> None:
+        timed, loads = self._batches[index], dict[int, int]()
+        fetches: list[tuple[int, int, int]] = self._timeline.fetches[index].tolist()
         for number, core, fetched in fetches:
-            there[index, core] = there.get((index, core), 0) + 1
-            busy.append((core, fetched, fetched + timed.constants[number].core))
-            if fetched + timed.constants[number].core > timeline.start[index][timed.cores == core].min():
-                problems.append(f"constant {number} of batch {index} comes after a lane that needs it")
+            loads[core] = loads.get(core, 0) + 1
+            there = fetched + timed.constants[number].core
+            self._busy.append((core, fetched, there))
+            if there > self._timeline.start[index][timed.cores == core].min():
+                self._problems.append(f"constant {number} of batch {index} comes after a lane that needs it")
         for core in np.unique(timed.cores).tolist():
-            if there.get((index, core), 0) != len(timed.constants):
-                problems.append(f"core {core} does not load each constant of batch {index} once")
-        for lane, (core, start, finish) in enumerate(
-            zip(timed.cores.tolist(), timeline.start[index].tolist(), timeline.finish[index].tolist(), strict=True)
-        ):
-            resumes = timeline.resumes[index]
+            if loads.get(core, 0) != len(timed.constants):
+                self._problems.append(f"core {core} does not load each constant of batch {index} once")
+
+    def _lanes(self, index: int) -> None:
+        timed, resumes = self._batches[index], self._timeline.resumes[index]
+        begins = [*timed.begins, timed.cycles]
+        times = timed.cores.tolist(), self._timeline.start[index].tolist(), self._timeline.finish[index].tolist()
+        for lane, (core, start, finish) in enumerate(zip(*times, strict=True)):
             goes_on = [(0, 0), *resumes[resumes[:, 0] == lane, 1:].tolist()]
             for (done, since), (until, _) in pairwise([*goes_on, (timed.cycles, 0)]):
-                busy.append((core, start + since, start + since + until - done))
-            if finish != busy[-1][2]:
-                problems.append(f"lane {lane} of batch {index} ends at {finish}, and is done at {busy[-1][2]}")
+                self._busy.append((core, start + since, start + since + until - done))
+            done_at = self._busy[-1][2]
+            if finish != done_at:
+                self._problems.append(f"lane {lane} of batch {index} ends at {finish}, and is done at {done_at}")
             if any(done not in begins for done, _ in goes_on):
-                problems.append(f"lane {lane} of batch {index} is interrupted in the middle of an instruction")
+                self._problems.append(f"lane {lane} of batch {index} is interrupted in the middle of an instruction")
+
+    def _reads(self, index: int) -> None:
+        timed = self._batches[index]
         for read in timed.batch.reads:
             if read.producer is None:
                 continue
-            producer = batches[read.producer]
+            producer, finish = self._batches[read.producer], self._timeline.finish[read.producer]
             for lane, rows in enumerate(read.window.rows_of(np.arange(timed.batch.lanes))):
                 core = int(timed.cores[lane])
                 for row in rows[rows != OUTSIDE].tolist():
-                    local = producer.cores[row] == core
-                    ready = timeline.finish[read.producer][row] if local else arrival.get((read.producer, row, core))
-                    if ready is None or timeline.start[index][lane] < ready:
-                        problems.append(f"lane {lane} of batch {index} starts before row {row} of {read.producer}")
-    spans = sorted(span for span in busy if span[1] < span[2])
-    for (core, _, end), (other, start, _) in pairwise(spans):
-        if core == other and start < end:
-            problems.append(f"core {core} starts something at {start} and is busy until {end}")
-    return problems
+                    is_here = producer.cores[row] == core
+                    ready = finish[row] if is_here else self._arrival.get((read.producer, row, core))
+                    if ready is None or self._timeline.start[index][lane] < ready:
+                        what = f"lane {lane} of batch {index} starts before row {row} of {read.producer}"
+                        self._problems.append(what)

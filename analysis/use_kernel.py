@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..support.heap import heap_pop, heap_push
-
-Numbers = list[int]
-"""A list, or an array for the compiled loop."""
+from ..support.kernel_columns import Numbers
 
 
 class Facts(NamedTuple):

@@ -10,11 +10,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from heapq import heapify, heapreplace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .contract import MappingFunction
 from .proxies import Counts, Proxies, counts
 
+Ints = NDArray[np.int64]
+
 ROOM = 2
 """One part in so many that a method may miss its yardstick by, since it looks at more than the yardstick does."""
+
+
+NEARER = 8
+"""By one part in so many, cores are to be nearer to each other than at random."""
+
+
+def byte_hops_at_random(sent_bytes: int, hops: Ints) -> int:
+    """Bytes x hops of messages of ``sent_bytes`` in all between cores at random, ``hops`` [cores, cores] apart."""
+    pairs = max(1, hops.size - len(hops))
+    return sent_bytes * int(hops.sum()) // pairs
+
+
+def most_byte_hops(at_random: int, cores: int) -> int:
+    """What a placement may take that is called near: one part in `NEARER` less than at random, and two cores' shares,
+    since of few cores all are neighbours, and those that are better for the time may happen to be farther apart."""
+    return at_random - at_random // NEARER + 2 * at_random // cores
 
 
 def deal_cores(
@@ -140,12 +161,10 @@ def busy_in_turn(before: Proxies, after: Proxies) -> int | None:
 
 
 def nearer_than_at_random(before: Proxies, after: Proxies) -> int | None:
-    """Bytes x hops with cores at random, an eighth less, and two cores' shares: of few cores, all are neighbours, and
-    those that are better for the time may happen to be farther from each other."""
+    """What bytes x hops may be if cores are near to each other (:func:`most_byte_hops`)."""
     if after.random_byte_hops is None or after.cores is None:
         return None
-    random = after.random_byte_hops
-    return random - random // 8 + 2 * random // after.cores
+    return most_byte_hops(after.random_byte_hops, after.cores)
 
 
 def needed_copies(name: str, needed: str) -> MappingFunction:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dialects.pim import Access
+from ..support.kernel_columns import as_lists
 from ..support.machine_code import Kernel, can_compile
 from . import lane_kernel
 from .instruction_table import NO_ADDRESS, InstructionTable
@@ -106,8 +107,8 @@ class LaneExpansion:
         if len(key) >= WORTH_COMPILING and can_compile():
             LANES.run(Facts(NO_ADDRESS), code, state, len(self._batches))
         else:
-            lists = State(*(column.tolist() for column in state))
-            run(Facts(NO_ADDRESS), Code(*(column.tolist() for column in code)), lists, len(self._batches))
+            lists = State(*as_lists(state))
+            run(Facts(NO_ADDRESS), Code(*as_lists(code)), lists, len(self._batches))
             for column, found in zip(state, lists, strict=True):
                 column[:] = found
         return InstructionTable(**columns)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-Numbers = list[int]
-"""A list, or an array for the compiled loop."""
+from ..support.kernel_columns import Numbers
 
 ISSUE_WIDTH = 9
 OPCODE = 0

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..support.kernel_columns import Numbers
 from .isa import Op
-
-Numbers = list[int]
-"""An array."""
 
 SLDI = int(Op.SLDI)
 SADD = int(Op.SADD)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..support.kernel_columns import as_lists
 from ..support.machine_code import Kernel, can_compile
 from . import replacement_kernel
 from .replacement_kernel import Code, Facts, State, run
@@ -71,8 +72,8 @@ def assign_registers(
     if rows >= WORTH_COMPILING and can_compile():
         loads = REPLACEMENT.run(facts, code, state, len(stop))
     else:
-        lists = State(*(column.tolist() for column in state))
-        loads = run(facts, Code(*(column.tolist() for column in code)), lists, len(stop))
+        lists = State(*as_lists(state))
+        loads = run(facts, Code(*as_lists(code)), lists, len(stop))
         for column, found in zip((register, load_row, load_register, load_number), lists, strict=False):
             column[:] = found
     return Assignment(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dialects import pim
-from ..lowering.event_order import Phase, event_key
+from ..lowering.event_order import Phase, event_key, step_of
 from ..lowering.target import Target
 
 I64 = npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ def ring_zeros(op: pim.RowsOp, target: Target) -> Fills:
     kept = apart[ring]
     whole = np.flatnonzero(~apart)
     owner = np.concatenate((ring[kept], whole))
-    key = event_key(first // len(Phase), Phase.FILL)
+    key = event_key(step_of(first), Phase.FILL)
     return Fills(
         core[owner],
         key[owner],

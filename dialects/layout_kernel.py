@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-Numbers = list[int]
-"""A list, or an array for the compiled loop."""
+from ..support.kernel_columns import Numbers
 
 STRIP = 16
 """Columns that are copied at once: a cache line (64 bytes) of 4-byte elements of each row that is written, and as many

@@ -140,7 +140,8 @@ class _RowCosts:
         height = -(-slices // parts)
         rows_read = -(-self._kernel_rows // parts)
         busy = height * product.slice_cycles + (height - 1) * self._add + rows_read * self._receive_input + self._send
-        work = slices * product.slice_cycles + (slices - 1 + 1) * self._add + self._relu
+        sums = slices - 1 + 1  # of slices, and with the bias
+        work = slices * product.slice_cycles + sums * self._add + self._relu
         work += parts * rows_read * (self._receive_input + self._send_input)
         latency = busy + self._add + self._relu + self._receive
         level = parts

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.critical_path import Span
-from ..analysis.list_schedule import CoresOfReplicas, LaneOrders, LanesToPlace, place_by_work, place_in_turn
+from ..analysis.dumb_schedules import CoresOfReplicas, DumbOrders, LanesToPlace, place_by_work, place_in_turn
 from ..analysis.proxies import Level
 from ..dialects import spat
 from .batch_program import BatchProgram
@@ -35,7 +35,7 @@ def add_dumb_schedules(program: BatchProgram, target: Target, found: dict[str, o
     the busiest core counts as well; and, without transfers, on the cores that they have. If their rows may need more
     memory than there is, lanes go in the order in which they are asked for.
     """
-    orders = LaneOrders(_lanes(program, target), target.machine.core_count)
+    orders = DumbOrders(_lanes(program, target), target.machine.core_count)
     placed = _place(orders.batches, target)
     if placed is not None:
         held = [set(mine) for mine, batch in zip(placed, orders.batches, strict=True) if batch.arrays]
@@ -81,7 +81,7 @@ def _place(batches: Sequence[LanesToPlace], target: Target) -> CoresOfReplicas |
     return place_in_turn(batches, *size) or place_by_work(batches, *size)
 
 
-def _elsewhere(program: BatchProgram, orders: LaneOrders, core: Ints, start: Ints) -> BatchProgram:
+def _elsewhere(program: BatchProgram, orders: DumbOrders, core: Ints, start: Ints) -> BatchProgram:
     """The program with its lanes on other cores, at other times."""
     return program.rescheduled(
         [

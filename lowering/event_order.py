@@ -6,6 +6,7 @@ A core executes its events by key; keys of different cores are comparable, which
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,3 +35,16 @@ def event_key(step: Keys, phase: Phase) -> Keys:
     """The place of an event in the order."""
     # As a plain number: numpy would look for an array in the enumeration.
     return step.astype(np.int64) * PHASES + int(phase)
+
+
+KeyT = TypeVar("KeyT", int, Keys)
+
+
+def step_of(key: KeyT) -> KeyT:
+    """The step of an event with this key."""
+    return key // PHASES
+
+
+def begin_of(step: KeyT) -> KeyT:
+    """The key at which a step begins: that of its first phase."""
+    return step * PHASES

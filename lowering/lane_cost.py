@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from ..analysis.timeline import Load
 from ..codegen.isa import Op
@@ -17,7 +14,7 @@ from .instruction_chains import boundaries, cycle_chains
 from .spat_to_pim.selection import Selection
 from .spat_to_pim.selector import select
 from .target import Target
-from .transfer_costs import load_costs
+from .transfer_costs import load_costs, repeats
 
 OPCODES = {op.name.lower(): op for op in Op}
 """The opcode of each instruction by its name in a `pim.issue`."""
@@ -116,34 +113,23 @@ class BatchCosts:
 
     def _cost(self, batch: BatchOp) -> BatchCost:
         target, selection = self.target, select(body_content(batch))
-        constants = [(held.columns, held.channels) for held in selection.constants]
-        stacks = [shape_of(batch.weights[pick.argument]) for pick in selection.picks]
+        constants = [
+            *((held.columns, held.channels) for held in selection.constants),
+            *((1, math.prod(shape_of(batch.weights[pick.argument]))) for pick in selection.picks),
+        ]
         return BatchCost(
             max(1, selection_cycles(selection, target)),
             batch_arrays(batch, target),
             target.element_bytes * selection.scratch_elements,
-            target.element_bytes * (_elements(constants) + _elements(stacks)),
-            tuple(
-                _constant_load(columns, channels, target)
-                for columns, channels in [
-                    *((held.columns, held.channels) for held in selection.constants),
-                    *((1, math.prod(stack)) for stack in stacks),
-                ]
-            ),
+            target.element_bytes * sum(columns * channels for columns, channels in constants),
+            tuple(_constant_load(columns, channels, target) for columns, channels in constants),
             instruction_begins(selection, target),
         )
 
 
 def _constant_load(columns: int, channels: int, target: Target) -> Load:
-    """A column of constants is loaded, then repeated, twice as much each time."""
-    size, total = channels * target.element_bytes, columns * channels * target.element_bytes
+    """A column of constants is loaded, then repeated."""
+    size = channels * target.element_bytes
     cycles, port = load_costs(target.machine, size)
-    while size < total:
-        part = min(size, total - size)
-        cycles += int(target.machine.copy_cycles(part))
-        size += part
-    return Load(cycles, port)
-
-
-def _elements(shapes: Sequence[Sequence[int]]) -> int:
-    return sum(int(np.prod(shape, dtype=np.int64)) for shape in shapes)
+    copies = sum(int(target.machine.copy_cycles(part)) for part in repeats(size, columns * size))
+    return Load(cycles + copies, port)

@@ -1,4 +1,14 @@
-"""The schedule of a module's lanes: a core for each replica, and when each lane runs."""
+"""The schedule of a module's lanes: a core for each replica, and when each lane runs.
+
+There are several ways to each decision, none of which is always best. All are tried, and the best schedule stays: the
+one of which least memory is missing, and of those the one that ends first (`PlacedLanes.cost`).
+
+1. :func:`first_schedule`: replicas are packed, or go to one core after the other; lanes run in each of the orders of
+   :func:`.placed_lanes.lane_orders`.
+2. `IMPROVEMENTS`, each on the best schedule of the one before.
+3. :func:`or_plain`: of several samples of a small network, plain schedules are measured against it.
+4. :func:`schedule_spread` does all of that again with more replicas of what has no weights, of such networks.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +22,10 @@ from ..dialects.spat import ComputeBatchOp
 from .lane_cost import BatchCosts
 from .lane_tasks import spread_vector_batches
 from .memory_relief import relieved
+from .placed_lanes import PlacedLanes, best_of
 from .placement_search import shortened
 from .plain_schedule import plain_schedules
-from .replica_placement import PlacedLanes, ReplicaPlacer
+from .replica_placement import ReplicaPlacer
 from .row_leads import LeadShortener, short_leads
 
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
@@ -29,11 +40,9 @@ PATIENCE = 2
 FIRST_ROUNDS = 3
 """Placements to try with the same leads before going on to shorter ones."""
 
-
 FEW_LANES = 1000
 """Lanes of a network that is scheduled for several samples with more replicas as well: rows that wait for them take
 little memory there, and their messages little time."""
-
 
 Measure: TypeAlias = "Callable[[PlacedLanes], int | None]"
 """The cycles that the program takes with a schedule; None if they cannot be told."""
@@ -61,7 +70,7 @@ def schedule_spread(
     if few == [batch.properties["replicas"] for batch in batches]:
         return placed
     more = schedule_replicas(batches, costs, samples, lead, measure)
-    if _rank(more) < _rank(placed):
+    if more.cost < placed.cost:
         return more
     for batch, replicas in zip(batches, few, strict=True):
         batch.properties["replicas"] = replicas
@@ -81,54 +90,91 @@ def schedule_replicas(
     in the end, whether it fits or not. Raises `NoRoomError` if the weights do not fit.
     """
     placer = ReplicaPlacer(batches, costs, samples)
-    best = shortened(placer, _placed(placer))
-    best = _best([best, *placer.reordered(best)])
-    if placer.is_far(best):
-        # Cores near the port of global memory are quick to load, and may be far from each other.
-        best = _nearer(placer, best)
-    if not lead:
-        return best if measure is None else _measured(placer, best, measure)
-    leads = [lead] * len(batches)
-    return replace(best, leads=leads, timeline=placer.scheduled(best.timed, leads, best.order))
+    placed = first_schedule(placer)
+    for improved in IMPROVEMENTS:
+        placed = improved(placer, placed)
+    if lead:
+        leads = [lead] * len(batches)
+        return replace(placed, leads=leads, timeline=placer.scheduled(placed.timed, leads, placed.order))
+    return placed if measure is None else or_plain(placer, placed, measure)
 
 
-def _placed(placer: ReplicaPlacer) -> PlacedLanes:
-    """The best placement with leads that leave room for the rows.
+# First schedules
+
+
+def first_schedule(placer: ReplicaPlacer) -> PlacedLanes:
+    """The best of two placements, each in all orders of lanes: the best one that is packed, and replicas in turn with
+    the same leads, which is as good in small networks."""
+    packed = best_of(_packed(placer))
+    in_turn = placer.in_turn_placement(packed.leads)
+    placements = [packed] if in_turn is None else [packed, in_turn]
+    return best_of([*placements, *(other for placed in placements for other in placer.reordered(placed))])
+
+
+def _packed(placer: ReplicaPlacer) -> list[PlacedLanes]:
+    """Placements where replicas collide least, with leads that leave room for the rows.
 
     If they do not fit where nothing holds batches back, these may be less and less far ahead of their slowest reader,
     until a placement fits. Where none does, replicas move off the cores that rows overfill, and batches whose rows do
     that run even less far ahead, until shorter leads hardly give anything better.
     """
     shortener = LeadShortener(placer)
-    least = short_leads(placer.timed)
-    rows = [timed.batch.lanes / placer.samples for timed in placer.timed]
-    ways = [[UNBOUNDED] * len(rows)]
-    for share in SHARES if placer.samples > 1 else SHARES[1:]:
-        ways.append([max(few, int(share * most)) for few, most in zip(least, rows, strict=True)])
     found: list[PlacedLanes] = []
     futile = 0
-    for leads in ways:
+    for leads in _leads_to_try(placer):
         rounds = placer.placements(leads)
         first = list(islice(rounds, FIRST_ROUNDS))
         if any(placed.fits for placed in first):
-            found += [*first, *rounds]
-            break
+            return [*found, *first, *rounds]
         quickest = min(first, key=lambda placed: placed.timeline.makespan)
         if (moved := relieved(placer, quickest)) is not quickest:
             first.append(moved)
         first += [held for held in map(shortener.shorten, first) if held is not None]
-        before = _best(found) if found else None
+        before = best_of(found) if found else None
         found += first
-        if before and before.fits and _best(first).timeline.makespan > WORTH_WHILE * before.timeline.makespan:
+        if before and before.fits and best_of(first).timeline.makespan > WORTH_WHILE * before.timeline.makespan:
             futile += 1
         if futile == PATIENCE:
             break
-    last = [_best(found), placer.in_turn_placement(_best(found).leads)]
-    last = [placed for placed in last if placed is not None]
-    return _best([*last, *(other for placed in last for other in placer.reordered(placed))])
+    return found
 
 
-def _measured(placer: ReplicaPlacer, placed: PlacedLanes, measure: Measure) -> PlacedLanes:
+def _leads_to_try(placer: ReplicaPlacer) -> list[list[int]]:
+    """[ways][batches] by how many rows each may be ahead: first as far as it comes, then shares of a sample's rows."""
+    rows = [timed.batch.lanes / placer.samples for timed in placer.timed]
+    least = short_leads(placer.timed)
+    shares = SHARES if placer.samples > 1 else SHARES[1:]  # of one sample, a lead of all its rows is none
+    held = [[max(few, int(share * most)) for few, most in zip(least, rows, strict=True)] for share in shares]
+    return [[UNBOUNDED] * len(rows), *held]
+
+
+# Improvements
+
+
+def in_best_order(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
+    """The best schedule on the same cores, with lanes in any order."""
+    return best_of([placed, *placer.reordered(placed)])
+
+
+def brought_near(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
+    """If traffic goes far, the best schedule with cores where on the mesh it is near; if that fits, and is near.
+
+    Cores near the port of global memory are quick to load, and may be far from each other.
+    """
+    if not placer.is_far(placed):
+        return placed
+    near = in_best_order(placer, placer.moved_near(placed))
+    return placed if near.excess > placed.excess or placer.is_far(near) else near
+
+
+Improvement: TypeAlias = Callable[[ReplicaPlacer, PlacedLanes], PlacedLanes]
+
+IMPROVEMENTS: tuple[Improvement, ...] = (shortened, in_best_order, brought_near)
+"""What is done to the first schedule, one after another: single replicas move away from those that they hold up, lanes
+go in another order, cores move to where traffic is near. Each gives what it got if it finds none better."""
+
+
+def or_plain(placer: ReplicaPlacer, placed: PlacedLanes, measure: Measure) -> PlacedLanes:
     """The schedule, or a plain one that fits, goes no farther, and with which the program takes less time."""
     best = replace(placed, measured=measure(placed))
     for plain in plain_schedules(placer, placed):
@@ -138,18 +184,3 @@ def _measured(placer: ReplicaPlacer, placed: PlacedLanes, measure: Measure) -> P
         if cycles is not None and cycles < best.cycles:
             best = replace(plain, measured=cycles, timeline=replace(plain.timeline, makespan=cycles))
     return best
-
-
-def _nearer(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
-    """The best schedule with cores where on the mesh traffic is near, if it fits and traffic is not far any more."""
-    near = placer.moved_near(placed)
-    near = _best([near, *placer.reordered(near)])
-    return placed if near.excess > placed.excess or placer.is_far(near) else near
-
-
-def _best(found: Sequence[PlacedLanes]) -> PlacedLanes:
-    return min(found, key=_rank)
-
-
-def _rank(placed: PlacedLanes) -> tuple[int, int]:
-    return placed.excess, placed.cycles

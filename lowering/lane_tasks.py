@@ -19,6 +19,14 @@ from .transfer_costs import TransferModel
 
 Ints = NDArray[np.int64]
 
+BUSY_ENOUGH = 0.25
+"""For how long a replica without weights may be busy with one sample of several, as a share of the shortest possible
+interval between samples. With fewer replicas, each holds more rows that wait for it; more of them take more messages.
+"""
+
+WAITING = 0.25
+"""Share of a local memory that rows of one batch may take which wait for all others of their image."""
+
 
 def lane_batches(batches: Sequence[BatchOp]) -> list[LaneBatch]:
     """The batches as the order of lanes sees them."""
@@ -63,15 +71,6 @@ def moved_batches(
         replace(one, cores=replica_cores[np.arange(one.batch.lanes) % one.replicas], transfer=transfer)
         for one, replica_cores, transfer in zip(timed, cores, transfers, strict=True)
     ]
-
-
-BUSY_ENOUGH = 0.25
-"""Of the shortest possible interval between samples, for how long a replica without weights may be busy with one: with
-fewer replicas, each holds more rows that wait for it; more of them take more messages."""
-
-
-WAITING = 0.25
-"""Of a local memory, how much rows of one batch may take that wait for all others of their image."""
 
 
 def spread_vector_batches(batches: Sequence[ComputeBatchOp], costs: BatchCosts, samples: int = 1) -> None:

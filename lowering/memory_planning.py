@@ -29,7 +29,7 @@ from ..dialects import pim
 from ..dialects.location import node_name
 from ..dialects.tile import ArrayAttr
 from ..support.diagnostics import TileError
-from .event_order import PROLOGUE, Phase
+from .event_order import PROLOGUE, Phase, begin_of, step_of
 from .frame_sharing import Frame, share_places
 from .memory_requests import (
     check_lanes,
@@ -106,7 +106,7 @@ class _Rows:
         """Of each area the key from which on it is needed: the fill of the columns beside the rows of a ring comes
         right before the first row."""
         filled = np.array([any(op.pads) for op in self.ops], np.bool_)[slots.tensor] & ~slots.shared
-        return np.where(filled, slots.first // len(Phase) * len(Phase), slots.first)
+        return np.where(filled, begin_of(step_of(slots.first)), slots.first)
 
     def requests(self, slots: SlotPlan) -> list[tuple[int, _Request]]:
         """Of each area: the core, and what it wants there."""
@@ -271,7 +271,7 @@ class _Planner:
             table = np.array(places, np.int64).reshape(-1, 4)
             match owner:
                 case pim.ConstantRowsOp():
-                    steps = table[:, 3] // len(Phase)
+                    steps = step_of(table[:, 3])
                     owner.properties["instances"] = ArrayAttr.get(np.column_stack((table[:, :2], steps)))
                 case pim.CoreBatchOp():
                     allocs, frame = self._frames[owner]

@@ -12,7 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .replica_placement import PlacedLanes, ReplicaPlacer
+from .moving_replicas import MovingReplicas
+from .placed_lanes import PlacedLanes
+from .replica_placement import ReplicaPlacer
 from .schedule_memory import GAPS, held_rings
 
 Ints = NDArray[np.int64]
@@ -45,9 +47,7 @@ class _Relief:
         self._placer = placer
         room = min(placed.room, int((1 - GAPS) * placer.target.machine.local_memory_bytes))
         self._placed = replace(placed, room=room, excess=placer.excess(placed.timed, placed.timeline, room))
-        self._core, self._timed, self._timeline = np.concatenate(placed.cores), placed.timed, placed.timeline
-        machine = placer.target.machine
-        self._free = machine.arrays_per_core - np.bincount(self._core, placer.arrays, machine.core_count).astype(int)
+        self._replicas = MovingReplicas(placer, placed)
         self._reads = [[read.producer for read in timed.batch.reads] for timed in placer.timed]
         self._peaks = placer.peaks(placed.timed, placed.timeline)
         self._tried: set[tuple[int, int]] = set()
@@ -65,18 +65,18 @@ class _Relief:
             move = self._move() if self.missing else None
             if move is None:
                 break
-            source = int(self._core[move[0]])
+            source = int(self._replicas.core[move[0]])
             if self._take(*move):
                 self._failed.clear()
             else:
                 self._failed[source] = self._failed.get(source, 0) + 1
-        if self._timed is self._placed.timed:
+        if not self._replicas.have_moved:
             return None
         return replace(
             self._placed,
-            cores=np.split(self._core, self._placer.first),
-            timed=self._timed,
-            timeline=self._timeline,
+            cores=np.split(self._replicas.core, self._placer.first),
+            timed=self._replicas.timed,
+            timeline=self._replicas.timeline,
             excess=max(0, int(self._peaks.max()) - self._placed.room),
         )
 
@@ -85,7 +85,7 @@ class _Relief:
 
         None if nothing is left to try.
         """
-        rings = held_rings(self._timed, self._timeline, self._placer.slots, self._placed.graph)
+        rings = held_rings(self._replicas.timed, self._replicas.timeline, self._placer.slots, self._placed.graph)
         room = self._placed.room
         for core in np.argsort(-self._peaks, kind="stable").tolist():
             over = int(self._peaks[core]) - room
@@ -97,7 +97,7 @@ class _Relief:
             for size, batch in rings[rings[:, 0] == core][:, 3:].tolist():
                 held[batch] = max(size, held.get(batch, 0))
             found: list[tuple[int, bool, int, int, int]] = []
-            groups: list[int] = np.flatnonzero(self._core == core).tolist()
+            groups: list[int] = np.flatnonzero(self._replicas.core == core).tolist()
             for group in groups:
                 to = self._roomiest(group)
                 if to is not None:
@@ -113,10 +113,8 @@ class _Relief:
         return sum(held.get(one, 0) for one in {batch, *self._reads[batch]})
 
     def _roomiest(self, group: int) -> int | None:
-        """The emptiest core with room for the group's arrays and without another replica of its batch."""
-        placer = self._placer
-        allowed = self._free >= placer.arrays[group]
-        allowed[self._core[placer.owner == placer.owner[group]]] = False
+        """The emptiest core that is open to the group, and to which it has not been tried to move."""
+        allowed = self._replicas.open_cores(group)
         allowed[[core for other, core in self._tried if other == group]] = False
         cores = np.flatnonzero(allowed)
         return int(cores[np.argmin(self._peaks[cores])]) if len(cores) else None
@@ -124,19 +122,14 @@ class _Relief:
     def _take(self, group: int, to: int) -> bool:
         """Whether a group moves to another core."""
         self._tried.add((group, to))
-        placer, core = self._placer, self._core.copy()
-        core[group] = to
-        timed = placer.with_cores(self._timed, int(placer.owner[group]), core)
-        timeline = placer.scheduled(timed, self._placed.leads, self._placed.order)
-        peaks = placer.peaks(timed, timeline)
-        if timeline.makespan > LONGER * self._placed.timeline.makespan:
+        move = self._replicas.tried(group, to)
+        peaks = self._placer.peaks(move.timed, move.timeline)
+        if move.timeline.makespan > LONGER * self._placed.timeline.makespan:
             return False
         if _missing(peaks, self._placed.room) >= self.missing:
             return False
-        arrays = int(placer.arrays[group])
-        self._free[self._core[group]] += arrays
-        self._free[to] -= arrays
-        self._core, self._timed, self._timeline, self._peaks = core, timed, timeline, peaks
+        self._replicas.take(move)
+        self._peaks = peaks
         return True
 
 

@@ -12,7 +12,7 @@ from ..analysis.window import OUTSIDE
 from ..dialects import pim
 from ..dialects.location import place_of
 from ..support.diagnostics import TileError
-from .event_order import PROLOGUE, Phase, event_key
+from .event_order import PROLOGUE, Phase, event_key, step_of
 from .frame_sharing import interrupting
 from .instruction_chains import chains_of
 
@@ -97,8 +97,8 @@ def constant_lives(rows: pim.ConstantRowsOp) -> dict[int, tuple[int, int]]:
                 if begin > first:
                     raise TileError(
                         place_of(batch),
-                        f"core {core} loads a constant at step {begin // len(Phase)}, and its first lane there is "
-                        f"at step {first // len(Phase)}",
+                        f"core {core} loads a constant at step {step_of(begin)}, and its first lane there is "
+                        f"at step {step_of(first)}",
                         "load it at this step or before",
                     )
                 earlier = lives.get(core, (begin, last))

@@ -1,10 +1,10 @@
 """Shorter schedules by moving single replicas, of those that the end of the schedule waits for.
 
 A placement is made for times that are only expected. In the schedule on it one sees who really held up whom
-(:mod:`..analysis.waits`). Of the replicas that bear the delays, one is drawn, the more likely the more it bears; it
-moves to a core with room for its arrays where it collides least with what runs there, and all is scheduled again. The
-move stays if the schedule does not end much later than before: threshold accepting (Dueck and Scheuer 1990), which
-leaves what is best only for its neighbourhood. The best schedule of all is kept, and has to fit the memories.
+(:mod:`..analysis.critical_chain`). Of the replicas that bear the delays, one is drawn, the more likely the more it
+bears; it moves to a core with room for its arrays where it collides least with what runs there, and all is scheduled
+again. The move stays if the schedule does not end much later than before: threshold accepting (Dueck and Scheuer 1990),
+which leaves what is best only for its neighbourhood. The best schedule of all is kept, and has to fit the memories.
 
 Draws come from a generator with a fixed seed, and everything else is counted in whole numbers, so that the same network
 always gets the same schedule.
@@ -21,45 +21,51 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analysis.lane_scheduler import WORTH_COMPILING
+from ..analysis.critical_chain import ChainFinder
+from ..analysis.lane_graph import WORTH_COMPILING
 from ..analysis.occupancy import busy_cycles
-from ..analysis.waits import ChainFinder
-from .replica_placement import PlacedLanes, ReplicaPlacer
+from .moving_replicas import MovingReplicas
+from .placed_lanes import PlacedLanes, best_of
+from .replica_placement import ReplicaPlacer
 
 Ints = NDArray[np.int64]
 
 EFFORT = 480_000
-"""As many lanes, reads of rows and loads are scheduled once. Fewer may be more often, by the power of 1.5: what a large
-network may gain is a smaller share of the time that all else takes."""
+"""Lanes, reads of rows and loads of a network that is scheduled once. One of fewer is scheduled more often, by the
+power of 1.5: what a large one may gain is a smaller share of the time that all else takes. More takes the compiler's
+time."""
 
 SMALL_EFFORT = 8_000
 """Lanes, reads and loads to schedule in all in networks that are not worth compiling: interpreted, they take longer."""
 
 MOST_TRIES = 240
+"""Schedules to make at most, of networks however small. More takes the compiler's time."""
 
 PATIENCE = 90
-"""Tries without a better schedule, after which none is expected any more."""
+"""Schedules without a better one, after which none is expected any more. More takes the compiler's time."""
 
 SLACK = 250
-"""A schedule may end later than the one before by one part in so many."""
+"""A schedule may end later than the one before by one part in so many: less leads out of what is best only for its
+neighbourhood, more wastes fewer tries. (-0.5 %, 0.0 %)"""
 
 FAR = 100
-"""And later than the best one by one part in so many."""
+"""And later than the best one by one part in so many, however many steps have led there."""
 
 CHOICES = 6
-"""Of the cores where a replica collides least, so many are drawn from."""
+"""Cores that a move is drawn from, those where the replica collides least. Fewer are soon tried, more are worse."""
 
 PERIODS = 64
-"""Periods of time in which collisions are counted."""
+"""Periods of the makespan in which collisions are counted. More tells times apart, for more of the compiler's time."""
 
 MARGIN = 120
-"""Hundredths of what a replica loses by collisions where it is, that it may lose where it moves."""
+"""What a replica may lose by collisions where it moves, in hundredths of what it loses where it is."""
 
 LOAD = 50
-"""A cycle of a core's load counts, whenever it is, as one part in so many of a cycle of collision."""
+"""Cycles of a core's load, whenever they are, that count as one cycle of collision. More than in the packing
+(:mod:`..analysis.packing_kernel`), since here it is known when replicas run."""
 
 DRAWS = 60
-"""Draws without a move that has not been tried, after which there is nothing to try."""
+"""Draws in a row of moves that have been tried, after which there is nothing to try."""
 
 
 def shortened(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
@@ -75,12 +81,8 @@ def shortened(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
     best = _Search(placer, placed).run(tries)
     if best is placed:
         return placed
-    best = min(best, placer.moved_near(best), key=_rank)
+    best = best_of([best, placer.moved_near(best)])
     return replace(best, saved=placed.timeline.makespan - best.timeline.makespan)
-
-
-def _rank(placed: PlacedLanes) -> tuple[int, int]:
-    return placed.excess, placed.timeline.makespan
 
 
 class _Search:
@@ -88,16 +90,14 @@ class _Search:
 
     def __init__(self, placer: ReplicaPlacer, placed: PlacedLanes) -> None:
         self._placer, self._best = placer, placed
-        self._core, self._timed, self._timeline = np.concatenate(placed.cores), placed.timed, placed.timeline
-        machine = placer.target.machine
-        self._free = machine.arrays_per_core - np.bincount(self._core, placer.arrays, machine.core_count).astype(int)
+        self._replicas = MovingReplicas(placer, placed)
         self._group = np.concatenate(placer.group_of)
         self._finder = ChainFinder(placed.graph)
         self._random = Random(0)
 
     def run(self, tries: int) -> PlacedLanes:
         """The best of so many more schedules, and of the first."""
-        moves = _Moves(self._placer, self._core, self._free, *self._found())
+        moves = self._moves()
         last = 0
         for number in range(tries):
             move = moves.draw(self._random)
@@ -105,52 +105,50 @@ class _Search:
                 break
             best = self._best
             if self._take(*move):
-                last = last if self._best is best else number
-                moves = _Moves(self._placer, self._core, self._free, *self._found())
+                if self._best is not best:
+                    last = number
+                moves = self._moves()
         return self._best
 
-    def _found(self) -> tuple[Ints, Ints]:
-        """[groups] what each group bears of the delays; [groups, PERIODS] when it is busy."""
-        groups = self._placer.count
-        burden = self._finder.find(self._timed, self._timeline).burden(len(self._group))
+    def _moves(self) -> _Moves:
+        """What there is to try from here on: by what each group bears of the delays, and when it is busy."""
+        groups, timed, timeline = self._placer.count, self._replicas.timed, self._replicas.timeline
+        burden = self._finder.find(timed, timeline).burden(len(self._group))
         borne = np.zeros(groups, np.int64)
         np.add.at(borne, self._group, burden)
-        width = -(-max(self._timeline.makespan, 1) // PERIODS)
-        starts, finishes = self._timeline.starts, self._timeline.finishes
-        return borne, busy_cycles(self._group, groups, starts, finishes, width, PERIODS)
+        width = -(-max(timeline.makespan, 1) // PERIODS)
+        busy = busy_cycles(self._group, groups, timeline.starts, timeline.finishes, width, PERIODS)
+        return _Moves(self._placer, self._replicas, borne, busy)
 
     def _take(self, group: int, to: int) -> bool:
         """Whether a group moves to another core."""
-        core = self._core.copy()
-        core[group] = to
-        timed = self._placer.with_cores(self._timed, int(self._placer.owner[group]), core)
-        timeline = self._placer.scheduled(timed, self._best.leads, self._best.order)
-        latest = self._timeline.makespan * (SLACK + 1) // SLACK
-        if timeline.makespan >= min(latest, self._best.timeline.makespan * (FAR + 1) // FAR):
+        move, best = self._replicas.tried(group, to), self._best
+        makespan = move.timeline.makespan
+        latest = self._replicas.timeline.makespan * (SLACK + 1) // SLACK
+        if makespan >= min(latest, best.timeline.makespan * (FAR + 1) // FAR):
             return False
-        if timeline.makespan < self._best.timeline.makespan:
-            if self._placer.excess(timed, timeline, self._best.room):
+        if makespan < best.timeline.makespan:
+            if self._placer.excess(move.timed, move.timeline, best.room):
                 return False
-            cores = np.split(core, self._placer.first)
-            self._best = replace(self._best, cores=cores, timed=timed, timeline=timeline)
-        arrays = int(self._placer.arrays[group])
-        self._free[self._core[group]] += arrays
-        self._free[to] -= arrays
-        self._core, self._timed, self._timeline = core, timed, timeline
+            cores = np.split(move.core, self._placer.first)
+            self._best = replace(best, cores=cores, timed=move.timed, timeline=move.timeline)
+        self._replicas.take(move)
         return True
 
 
 class _Moves:
     """Moves to try from one schedule on, each once."""
 
-    def __init__(self, placer: ReplicaPlacer, core: Ints, free: Ints, borne: Ints, busy: Ints) -> None:
-        self._placer, self._core, self._free, self._busy = placer, core, free, busy
+    def __init__(self, placer: ReplicaPlacer, replicas: MovingReplicas, borne: Ints, busy: Ints) -> None:
+        """``borne`` [groups] is what each group bears of the delays, ``busy`` [groups, PERIODS] how long it runs."""
+        core, cores = replicas.core, placer.target.machine.core_count
+        self._replicas, self._busy = replicas, busy
         self._groups: Sequence[int] = np.flatnonzero(borne).tolist()
         self._sums: Sequence[int] = list(accumulate(borne[self._groups].tolist()))
-        self._taken = np.zeros((len(free), PERIODS), np.int64)
+        self._taken = np.zeros((cores, PERIODS), np.int64)
         by_core = np.argsort(core, kind="stable")
-        cores, first = np.unique(core[by_core], return_index=True)
-        self._taken[cores] = np.add.reduceat(busy[by_core], first, axis=0)
+        used, first = np.unique(core[by_core], return_index=True)
+        self._taken[used] = np.add.reduceat(busy[by_core], first, axis=0)
         self._load = self._taken.sum(axis=1)
         self._targets: dict[int, list[int]] = {}
         self._tried: set[tuple[int, int]] = set()
@@ -171,12 +169,9 @@ class _Moves:
         return None
 
     def _least_taken(self, group: int) -> list[int]:
-        """Cores with room for a group, and without another replica of its batch, where it collides least, and hardly
-        more than where it is."""
-        placer, mine, home = self._placer, self._busy[group], self._core[group]
-        room = self._free >= placer.arrays[group]
-        room[self._core[placer.owner == placer.owner[group]]] = False
-        cores = np.flatnonzero(room)
+        """Of the cores that are open to a group, those where it collides least, and hardly more than where it is."""
+        mine, home = self._busy[group], self._replicas.core[group]
+        cores = np.flatnonzero(self._replicas.open_cores(group))
         work = int(mine.sum())
         lost = LOAD * PERIODS * (self._taken[cores] @ mine) + self._load[cores] * work
         here = LOAD * PERIODS * int((self._taken[home] - mine) @ mine) + int(self._load[home] - work) * work

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from ..analysis.lane_graph import LaneGraph
 from ..analysis.row_uses import row_uses
 from ..analysis.timeline import TimedBatch, Timeline
-from .replica_placement import PlacedLanes, ReplicaPlacer
+from .placed_lanes import PlacedLanes
+from .replica_placement import ReplicaPlacer
 
 Ints = NDArray[np.int64]
 
@@ -40,13 +41,16 @@ def plain_timeline(graph: LaneGraph, batches: list[TimedBatch]) -> Timeline:
     uses = row_uses(graph, core)
     away = np.flatnonzero(uses.core != core[uses.row])
     row, target = uses.row[away], uses.core[away]
-    # In the last cycle of the lane: before anything that begins when that has ended.
-    lines = np.stack((row - graph.first[graph.batch_of[row]], target, finish[row] - 1), axis=1)
-    nothing = [np.zeros((0, 3), np.int64)] * len(batches)
-    ends = graph.first[1:-1]
-    messages = np.split(lines, np.searchsorted(row, ends))
-    makespan = int(finish.max(initial=0))
-    return Timeline(np.split(start, ends), np.split(finish, ends), nothing, messages, nothing, makespan)
+    none = row[:0]
+    return Timeline(
+        makespan=int(finish.max(initial=0)),
+        first=graph.first,
+        starts=start,
+        finishes=finish,
+        sent=(row, target, finish[row] - 1),  # the lane's last cycle: before anything that begins when it has ended
+        resumed=(none, none, none),
+        fetched=(none, none, none, none),
+    )
 
 
 def _starts(graph: LaneGraph, core: Ints, cycles: Ints) -> Ints:

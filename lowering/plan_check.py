@@ -20,7 +20,7 @@ from ..dialects.location import place_of
 from ..dialects.spat import WindowAttr
 from ..dialects.tile import ArrayAttr
 from ..support.diagnostics import TileError
-from .event_order import PHASES, PROLOGUE, Phase
+from .event_order import PROLOGUE, Phase, begin_of, step_of
 from .frame_sharing import Frame, share_places
 from .memory_requests import (
     check_lanes,
@@ -120,7 +120,7 @@ class _Check:
                 _fail(op, f"the ring on core {core}, {size} bytes at {base}, does not hold rows of {slot} bytes")
             if key > int(found.first[inside].min()):
                 _fail(op, f"the ring on core {core} is there from key {key} on, after its first row")
-            begin = key // PHASES * PHASES if any(op.pads) else key
+            begin = begin_of(step_of(key)) if any(op.pads) else key
             self._held[core].append(_Held(op, base, size, begin, int(found.last[inside].max())))
             in_ring |= inside
         alone = np.flatnonzero(~in_ring)
@@ -147,9 +147,9 @@ class _Check:
         places: list[list[int]] = table.tolist()
         for core, address, step in places:
             first, last = lives[core]
-            if step * PHASES > first:
-                _fail(op, f"core {core} loads it at step {step}, and reads it from step {first // PHASES} on")
-            self._held[core].append(_Held(op, address, size, step * PHASES, last))
+            if begin_of(step) > first:
+                _fail(op, f"core {core} loads it at step {step}, and reads it from step {step_of(first)} on")
+            self._held[core].append(_Held(op, address, size, begin_of(step), last))
 
     def _frames(self, batches: list[pim.CoreBatchOp]) -> None:
         wanted: dict[int, list[Frame]] = {}

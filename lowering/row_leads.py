@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ..analysis.timeline import TimedBatch, Timeline
 from ..analysis.window import OUTSIDE, window_rows
-from .replica_placement import PlacedLanes, ReplicaPlacer
+from .placed_lanes import PlacedLanes
+from .replica_placement import ReplicaPlacer
 from .schedule_memory import GAPS, held_rings
 
 Ints = NDArray[np.int64]
@@ -25,6 +26,7 @@ SHORTENED = 0.5
 """Of the rows by which a batch was ahead, the least that is left to it at once when they are too many."""
 
 TRIES = 8
+"""Schedules with shorter and shorter leads that are made for one placement. More takes the compiler's time."""
 
 MARGIN = 0.02
 """Of the memory, what is to be left when rings are made shorter: others get longer by it."""

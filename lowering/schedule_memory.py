@@ -100,7 +100,7 @@ def _scratch(sizes: Sequence[int], timed: Sequence[TimedBatch], timeline: Timeli
     [batches]."""
     core = np.concatenate([one.cores for one in timed])
     owner = np.repeat(np.arange(len(timed)), [len(one.cores) for one in timed])
-    interrupted = interrupting(core, np.concatenate(timeline.start), np.concatenate(timeline.finish) - 1, owner)
+    interrupted = interrupting(core, timeline.starts, timeline.finishes - 1, owner)
     found = np.zeros(cores, np.int64)
     np.maximum.at(found, core, np.array(sizes)[owner])
     for at, pairs in interrupted.items():

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from ..analysis.critical_path import PLACES, Boundaries, Events, LaneTimes, Pieces, Span, core_span, cut_lanes
 from ..analysis.machine import Machine
 from .batch_facts import LaneReads, LaneSchedule, arrays_digest
-from .event_order import Phase, event_key
+from .event_order import Phase, event_key, step_of
 from .instruction_chains import CycleChains, boundaries
+from .transfer_costs import repeats
 
 Ints = NDArray[np.int64]
 
@@ -181,20 +182,15 @@ def _load_events(row: Ints, core: Ints, size: Ints, key: Ints, machine: Machine)
 
 
 def _repeat_cycles(size: Ints, total: Ints, machine: Machine) -> Ints:
-    """Cycles of the copies that repeat so many bytes until they are ``total``: twice as much each time."""
+    """Cycles of the copies that repeat so many bytes until they are ``total``."""
     kinds, kind = np.unique(np.stack((size, total), axis=1), axis=0, return_inverse=True)
-    cycles = np.zeros(len(kinds), np.int64)
-    for number, (held, whole) in enumerate(kinds.tolist()):
-        while 0 < held < whole:
-            part = min(held, whole - held)
-            cycles[number] += int(machine.copy_cycles(part))
-            held += part
-    return cycles[kind.reshape(-1)]
+    found = [sum(int(machine.copy_cycles(part)) for part in repeats(*pair)) for pair in kinds.tolist()]
+    return np.array(found, np.int64)[kind.reshape(-1)]
 
 
 def _places(events: Events) -> Ints:
     """Cores and steps of messages, as one number, for both cores. Loads come before the lane that reads them."""
-    step = events.key // len(Phase)
+    step = step_of(events.key)
     messages = events.need_counts > 0
     return np.concatenate([core[messages] * PLACES + step[messages] for core in (events.core, events.partner)])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property, partial
 from typing import Any
 
@@ -29,6 +29,15 @@ def load_costs(machine: Machine, size_bytes: int) -> Load:
     port_ns = float(machine.global_memory_ns(size_bytes, write=False))
     behind = machine.load_cycles(0, size_bytes) - request_cycles(machine)[0]
     return Load(int(behind), math.ceil(port_ns / machine.period_ns))
+
+
+def repeats(size: int, total: int) -> Iterator[int]:
+    """Sizes of the copies that repeat what is there until it is ``total``: each of all that is there, so that it
+    doubles. None if nothing is."""
+    while 0 < size < total:
+        part = min(size, total - size)
+        yield part
+        size += part
 
 
 def request_cycles(machine: Machine) -> Ints:

@@ -12,7 +12,7 @@ import numpy as np
 from ..analysis.critical_path import SpanBatch
 from ..analysis.machine import Machine
 from ..analysis.proxies import UNNAMED, counts
-from ..analysis.yardsticks import deal_cores
+from ..analysis.yardsticks import byte_hops_at_random, deal_cores
 from ..dialects import pim, spat
 from .batch_program import BatchProgram
 from .body_costs import Amounts, by_node
@@ -40,8 +40,7 @@ def add_yardsticks(program: BatchProgram, found: dict[str, object], parts: Parts
         _add_memory(program, target, found)
     sent = found.get("send_bytes")
     if target is not None and isinstance(sent, int):
-        hops = target.machine.hops
-        found["random_byte_hops"] = sent * int(hops.sum()) // max(1, hops.size - len(hops))
+        found["random_byte_hops"] = byte_hops_at_random(sent, target.machine.hops)
 
 
 def dealt_batches(program: BatchProgram, batches: Sequence[SpanBatch], machine: Machine) -> list[SpanBatch]:

@@ -19,7 +19,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..analysis.contract import STRICTEST, Contract, check, may_trade
-from ..analysis.proxies import FIELDS, Better, Change, Level, Survey, Verdict, harm_by_name
+from ..analysis.proxies import FIELDS, Better, Level, Survey
+from ..analysis.proxy_changes import Change, Verdict, harm_by_name
 from ..dialects.block_looks import BlockLooks
 from ..lowering.proxies_opaque import is_opaque, opaque_survey
 from ..support.diagnostics import TileError

@@ -28,8 +28,8 @@ from ..dialects.spat import ComputeBatchOp
 from ..dialects.tile import ArrayAttr
 from ..lowering.lane_cost import BatchCosts, batch_arrays
 from ..lowering.lane_schedule import schedule_spread
+from ..lowering.placed_lanes import PlacedLanes
 from ..lowering.proxies import proxies
-from ..lowering.replica_placement import PlacedLanes
 from ..lowering.samples import samples_of
 from ..lowering.target import Target, target_of
 from ..support.diagnostics import TileError

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-Column = list[int]
-"""A list, or an array for the compiled loop."""
+from .kernel_columns import Column
 
 
 def heap_push(heap: Column, first: int, count: int, number: int) -> None:

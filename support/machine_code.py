@@ -3,6 +3,16 @@
 The code is made once for a type of processor, in a few tenths of a second, and kept in the user's cache folder
 (``$XDG_CACHE_HOME/tile``, by default ``~/.cache/tile``), from where later processes load it in a few hundredths of a
 second. If the folder cannot be written to, each process makes its own.
+
+Wherever there is a kernel, there is a twin of it that needs no llvmlite, and both give the same. By convention, the
+module that uses them has
+
+- the :class:`Kernel`, whose text is a module of its own, ``…_kernel.py``, or several in a package, one of which is the
+  ``layout``;
+- ``WORTH_COMPILING``: how much there has to be to do for the kernel to be taken, as measured. Tests set it to compare
+  the twins;
+- as the twin either the same text, interpreted on lists (:func:`.kernel_columns.as_lists`): where each step depends on
+  the one before; or a function ``_vectorized`` of numpy, or ``_interpreted`` if it loops, beside ``_compiled``.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ import onnx
 from guard_programs import network
 from models import build
 from tilec.analysis.machine import Machine
-from tilec.analysis.proxies import Verdict, write_json
+from tilec.analysis.proxies import write_json
+from tilec.analysis.proxy_changes import Verdict
 from tilec.analysis.stages import PACKAGE
 from tilec.codegen.build import build_package
 from tilec.codegen.guarded import guard_package, stage_records

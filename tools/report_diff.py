@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..analysis.proxies import FIELDS, Change, Level, Proxies, Verdict, compare
+from ..analysis.proxies import FIELDS, Level, Proxies
+from ..analysis.proxy_changes import Change, Verdict, compare
 from ..support.diagnostics import TileError
 from ..support.source import suggestion
 from .report_arguments import ReportOptions

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import cast
 
-from ..analysis.proxies import COUNTS, FIELDS, Counts, Proxies, Verdict, judge, shown
+from ..analysis.proxies import COUNTS, FIELDS, Counts, Proxies, shown
+from ..analysis.proxy_changes import Verdict, judge
 from .report_numerics import Numerics
 from .report_records import MEASURED, Records
 

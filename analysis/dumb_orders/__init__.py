@@ -1,2 +1,2 @@
-"""The loops of :class:`..list_schedule.LaneOrders`, in the small part of Python that can be compiled
+"""The loops of :class:`..dumb_schedules.DumbOrders`, in the small part of Python that can be compiled
 (`support/llvm_text.py`)."""

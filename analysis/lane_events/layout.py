@@ -21,8 +21,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-Numbers = list[int]
-"""A list, or an array for the compiled loop."""
+from ...support.kernel_columns import Numbers
 
 NONE = -1
 
@@ -30,11 +29,13 @@ UNBOUNDED = 1 << 30
 """A lead that holds nothing back."""
 
 PATIENCE = 2000
-"""Cycles, about one product, that a core waits to send the most urgent row rather than another, and that have to
-remain of a lane for a more urgent one to be put in between."""
+"""Cycles, about one product, that a core waits to send the most urgent row rather than another, and that have to remain
+of a lane for a more urgent one to be put in between. More keeps to the order of urgency, less keeps cores busy and
+reacts sooner. (+0.8 %, -0.5 %)"""
 
 COURTESY = 100
-"""Cycles that a core waits at least between two instructions for a message that is about to come."""
+"""Cycles that a core waits at least between two instructions for a message that is about to come. More has cores idle,
+less has senders wait for the end of an instruction. (+0.9 %, +0.1 %)"""
 
 EVENTS, HELD, RESUMES, PORT, INPUTS, FETCHES, FETCHING, READY = range(8)
 """Of the chip: how many events are to come, how many lanes the lead holds back, how often lanes went on after an

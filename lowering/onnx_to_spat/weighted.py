@@ -272,5 +272,5 @@ def _emit_bias(
 
 
 def _rowwise(op: Operation, value: SSAValue, replicas: int) -> BatchBuilder:
-
+    """A batch of a lane for each row of a tensor."""
     return BatchBuilder(shape_of(value)[0], op, replicas)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from ...codegen.isa import SCALAR_OPS, Op
 from ...codegen.json_reader import SLD, JsonProgram
 from ...codegen.registers import register_values
 from ...support.diagnostics import TileError
+from ...support.kernel_columns import as_lists
 from ...support.machine_code import can_compile
 from .compiled import CLOCK, WORTH_COMPILING
 from .costs import Costs, FlitTable, costs_of, flit_table, network_ends, picoseconds
@@ -122,7 +123,7 @@ def run_program(program: Program | JsonProgram, machine: Machine, options: Timin
 
 def _executed(facts: Facts, code: Code, elements: int, limit: int, compiles: bool) -> tuple[Facts, State, int]:
     """The state at the end and how it ended; again with more room if a queue was too short."""
-    code = code if compiles else _listed(code)
+    code = code if compiles else Code(*as_lists(code))
     while True:
         state = _state(facts, elements, compiles)
         ending = CLOCK.run(facts, code, state, limit) if compiles else run(facts, code, state, limit)
@@ -251,11 +252,6 @@ def _code(
 def _list(array: npt.NDArray[Any]) -> Any:
     """An array where the event loop expects numbers: contiguous, 64 bits."""
     return np.ascontiguousarray(array, np.float64 if array.dtype.kind == "f" else np.int64)
-
-
-def _listed(code: Code) -> Code:
-    """The same as lists, which Python indexes faster."""
-    return Code(*(cast("Any", column).tolist() for column in code))
 
 
 def _loop_starts(stream: Stream, elements: Elements, passes: int) -> I64:

@@ -21,7 +21,8 @@ from mutation_programs import MACHINES, PROGRAMS, SAMPLES, pipeline_of
 from programs import same_programs
 from tilec.analysis.contract import Contract
 from tilec.analysis.machine import Machine
-from tilec.analysis.proxies import FIELDS, Proxies, Verdict, compare
+from tilec.analysis.proxies import FIELDS, Proxies
+from tilec.analysis.proxy_changes import Verdict, compare
 from tilec.codegen.build import build_package
 from tilec.codegen.guarded import guard_package
 from tilec.codegen.manifest import Origin

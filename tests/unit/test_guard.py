@@ -12,7 +12,8 @@ import pytest
 from guard_programs import edit_pass, module_at, network, parsed
 from models import SMALLEST, build
 from tilec.analysis.contract import STRICTEST, Contract, Kind, changes_meaning, check, decided_here, may_trade
-from tilec.analysis.proxies import FIELDS, Level, Proxies, Verdict
+from tilec.analysis.proxies import FIELDS, Level, Proxies
+from tilec.analysis.proxy_changes import Verdict
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
 from tilec.passes.guard import Guard, GuardedPipeline, GuardError, Mode, contract_of

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilec.analysis import critical_path, list_schedule
+from tilec.analysis import critical_path, dumb_schedules
 from tilec.analysis.critical_path import Events, core_span
-from tilec.analysis.list_schedule import LaneOrders, LanesToPlace, place_in_turn
+from tilec.analysis.dumb_schedules import DumbOrders, LanesToPlace, place_in_turn
 from tilec.analysis.span_events import dict_table, table
 from tilec.analysis.span_events.layout import ABSENT, Facts, State
 from tilec.analysis.window import OUTSIDE
@@ -78,12 +78,12 @@ def test_orders(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
             rows = draw.integers(-1, sizes[producer], (lanes, 3))
             reads.append((producer, np.where(rows < 0, OUTSIDE, rows)))
         batches.append(LanesToPlace(lanes, 1 + lanes // 3, int(draw.integers(0, 9)), 0, tuple(reads)))
-    orders = LaneOrders(batches, 3)
+    orders = DumbOrders(batches, 3)
     placed = place_in_turn(batches, 3, 0)
     assert placed is not None
     core = orders.core_of_lanes(placed)
     interpreted = [orders.by_rows(core).tolist(), orders.on_demand(core).tolist()]
-    monkeypatch.setattr(list_schedule, "WORTH_COMPILING", 0)
+    monkeypatch.setattr(dumb_schedules, "WORTH_COMPILING", 0)
     assert [orders.by_rows(core).tolist(), orders.on_demand(core).tolist()] == interpreted
 
 

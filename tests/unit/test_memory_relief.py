@@ -15,7 +15,8 @@ from tilec.lowering.lane_cost import BatchCosts
 from tilec.lowering.lane_tasks import spread_vector_batches
 from tilec.lowering.memory_relief import relieved
 from tilec.lowering.onnx_importer import import_onnx
-from tilec.lowering.replica_placement import PlacedLanes, ReplicaPlacer
+from tilec.lowering.placed_lanes import PlacedLanes
+from tilec.lowering.replica_placement import ReplicaPlacer
 from tilec.lowering.schedule_memory import estimated_peaks
 from tilec.lowering.target import target_of
 from tilec.passes.manager import PassManager

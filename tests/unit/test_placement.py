@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilec.analysis import placement
-from tilec.analysis.placement import (
-    Ints,
-    mesh_hops,
-    place_cores,
-    placement_cost,
-    validate_placement,
-)
+from tilec.analysis import network, placement
+from tilec.analysis.placement import Ints, place_cores, placement_cost, validate_placement
+
+
+def mesh_hops(height: int, width: int) -> Ints:
+    """[p, p] hops between all places of a mesh."""
+    return network.mesh_hops((height, width), height * width)
 
 
 @st.composite
@@ -52,7 +51,7 @@ def test_the_compiled_loop_swaps_as_the_one_in_numpy(problem: tuple[Ints, Ints],
     np.fill_diagonal(traffic, 0)
     busy = np.flatnonzero(traffic.any(axis=1))
     among, start = traffic[np.ix_(busy, busy)], np.random.default_rng(seed).permutation(len(hops))
-    swapped = placement._improve(busy, among, hops, start)  # pyright: ignore[reportPrivateUsage]
+    swapped = placement._interpreted(busy, among, hops, start)  # pyright: ignore[reportPrivateUsage]
     assert placement._compiled(busy, among, hops, start).tolist() == swapped.tolist()  # pyright: ignore[reportPrivateUsage]
 
 

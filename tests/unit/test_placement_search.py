@@ -22,8 +22,9 @@ from tilec.lowering import placement_search
 from tilec.lowering.lane_cost import BatchCosts
 from tilec.lowering.lane_tasks import spread_vector_batches
 from tilec.lowering.onnx_importer import import_onnx
+from tilec.lowering.placed_lanes import PlacedLanes
 from tilec.lowering.placement_search import shortened
-from tilec.lowering.replica_placement import PlacedLanes, ReplicaPlacer
+from tilec.lowering.replica_placement import ReplicaPlacer
 from tilec.lowering.row_leads import short_leads
 from tilec.lowering.schedule_memory import estimated_peaks
 from tilec.lowering.target import target_of

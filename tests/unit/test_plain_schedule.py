@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tilec.analysis.dumb_schedules import DumbOrders, LanesToPlace
 from tilec.analysis.lane_columns import graph_of
-from tilec.analysis.list_schedule import LaneOrders, LanesToPlace
 from tilec.analysis.timeline import TimedBatch, TransferCosts
 from tilec.analysis.wavefront import LaneBatch, Read
 from tilec.analysis.window import RowWindow, window_rows
@@ -52,7 +52,7 @@ def test_lanes_run_in_the_dumb_order_and_send_at_once(batches: list[TimedBatch])
         )
         for one in batches
     ]
-    orders = LaneOrders(lanes, CORES)
+    orders = DumbOrders(lanes, CORES)
     assert timeline.starts.tolist() == orders.by_rows(np.concatenate([one.cores for one in batches])).tolist()
     assert (timeline.finishes - timeline.starts).tolist() == orders.cycles.tolist()
     assert timeline.makespan == int(timeline.finishes.max())

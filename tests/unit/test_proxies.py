@@ -20,7 +20,8 @@ from tilec.analysis.critical_path import (
     replica_span,
 )
 from tilec.analysis.machine import Machine
-from tilec.analysis.proxies import COUNTS, FIELDS, Better, Change, Level, Proxies, Survey, Verdict, compare, judge
+from tilec.analysis.proxies import COUNTS, FIELDS, Better, Level, Proxies, Survey
+from tilec.analysis.proxy_changes import Change, Verdict, compare, judge
 from tilec.analysis.window import RowWindow
 from tilec.codegen.package_proxies import package_proxies
 from tilec.dialects.registry import make_context

@@ -16,18 +16,18 @@ from odd_models import MODELS
 from odd_models import build as build_odd
 from tilec.analysis.core_packing import SCALE, NoRoomError
 from tilec.analysis.lane_scheduler import schedule_lanes
-from tilec.analysis.timeline import Timeline, validate_timeline
+from tilec.analysis.timeline import validate_timeline
 from tilec.dialects.registry import make_context
 from tilec.dialects.spat import ComputeBatchOp
 from tilec.lowering.lane_cost import BatchCosts, batch_arrays
 from tilec.lowering.lane_schedule import schedule_replicas
 from tilec.lowering.lane_tasks import spread_vector_batches
 from tilec.lowering.onnx_importer import import_onnx
+from tilec.lowering.placed_lanes import PlacedLanes
 from tilec.lowering.replica_placement import (
     GAPS_OF_LOADS,
     PERIODS,
     REACH,
-    PlacedLanes,
     _busy,  # pyright: ignore[reportPrivateUsage]
     core_places,
 )
@@ -35,13 +35,13 @@ from tilec.lowering.target import target_of
 from tilec.lowering.transfer_costs import request_cycles
 from tilec.passes.manager import PassManager
 from tilec.passes.pipeline import build_pipeline
+from timelines import timeline_of
 
 
 def profile(lanes: list[tuple[int, int, int]], makespan: int, groups: int) -> NDArray[np.int64]:
     """The profile of lanes that are (group, start, finish)."""
     core, start, finish = (np.array(column) for column in zip(*lanes, strict=True))
-    nothing = np.zeros((0, 3), np.int64)
-    return _busy([core], Timeline([start], [finish], [nothing], [nothing], [nothing], makespan), groups)
+    return _busy([core], timeline_of([start], [finish], makespan=makespan), groups)
 
 
 def test_a_lane_is_spread_over_its_neighbourhood() -> None:

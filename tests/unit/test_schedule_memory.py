@@ -10,13 +10,13 @@ import onnx
 import pytest
 from compilation import lower, parse_module
 from odd_models import MODELS, build
-from tilec.analysis.timeline import Timeline
 from tilec.dialects import pim, spat
 from tilec.lowering.lane_cost import BatchCosts
 from tilec.lowering.lane_tasks import timed_batches
 from tilec.lowering.schedule_memory import estimated_peaks, slot_bytes
 from tilec.lowering.target import target_of
 from tilec.lowering.transfer_costs import TransferModel
+from timelines import timeline_of
 from xdsl.dialects.builtin import ModuleOp
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -115,8 +115,7 @@ def test_estimated_peaks_are_near_the_planned_ones(name: str) -> None:
             start = [op.steps.array.astype(np.int64) for op in batches if op.steps is not None]
             finish = [begin + op.lane_spans for begin, op in zip(start, batches, strict=True)]
             timed = timed_batches(batches, cores, costs, TransferModel(costs.target))
-            resumes = [np.zeros((0, 3), np.int64) for _ in batches]
-            timeline = Timeline(start, finish, resumes, [op.planned_sends for op in batches], [], 0)
+            timeline = timeline_of(start, finish, [op.planned_sends for op in batches])
             estimates.append(int(estimated_peaks(batches, timed, timeline, costs).max()))
 
     module = lower(onnx.load(EXAMPLES / f"{name}.onnx"), after_pass=estimate)

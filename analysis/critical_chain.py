@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..support.kernel_columns import as_array, as_lists
 from ..support.machine_code import Kernel, can_compile
 from . import chain_kernel
 from .chain_kernel import CORE, FOUND, NONE, QUEUE, QUEUES, RUN, TAIL, TRAVEL, WAITS, Code, Facts, State, run
-from .lane_columns import TimedGraph, firsts, numbers
+from .lane_columns import TimedGraph, firsts
+from .lane_graph import WORTH_COMPILING
 from .message_costs import message_cycles
-from .row_uses import WORTH_COMPILING
 from .timeline import TimedBatch, Timeline
 
 __all__ = ["CORE", "QUEUE", "RUN", "TAIL", "TRAVEL", "Chain", "ChainFinder"]
@@ -76,21 +77,21 @@ class ChainFinder:
         lanes, cores = len(core), int(core.max(initial=0)) + 1
         row, target, sent = timeline.sent
         code = Code(
-            core=numbers(core),
-            start=numbers(timeline.starts),
-            finish=numbers(finish),
-            mate_first=numbers(firsts(np.bincount(core, minlength=cores))),
-            mate=numbers(np.argsort(core.astype(np.min_scalar_type(cores)), kind="stable")),
-            read_first=numbers(self._read_first),
-            rows_read=numbers(graph.rows_read),
-            message_first=numbers(firsts(np.bincount(row, minlength=lanes))),
-            target=numbers(target),
-            sent=numbers(sent),
-            arrival=numbers(sent + message_cycles(batches, graph, row, core[row], target)[1]),
+            core=as_array(core),
+            start=as_array(timeline.starts),
+            finish=as_array(finish),
+            mate_first=as_array(firsts(np.bincount(core, minlength=cores))),
+            mate=as_array(np.argsort(core.astype(np.min_scalar_type(cores)), kind="stable")),
+            read_first=as_array(self._read_first),
+            rows_read=as_array(graph.rows_read),
+            message_first=as_array(firsts(np.bincount(row, minlength=lanes))),
+            target=as_array(target),
+            sent=as_array(sent),
+            arrival=as_array(sent + message_cycles(batches, graph, row, core[row], target)[1]),
         )
         last = int(finish.argmax()) if lanes else NONE
         # Each lane is on a chain once at most, in up to four steps, and waited for as one before and as one between.
-        state = State(*[numbers(np.zeros(size, np.int64)) for size in (FOUND, 16 * lanes + 4, 6 * lanes, 3 * lanes)])
+        state = State(*[as_array(np.zeros(size, np.int64)) for size in (FOUND, 16 * lanes + 4, 6 * lanes, 3 * lanes)])
         return _walk(Facts(timeline.makespan), code, state, last)
 
 
@@ -98,8 +99,8 @@ def _walk(facts: Facts, code: Code, state: State, last: int) -> Chain:
     if len(code.core) >= WORTH_COMPILING and can_compile():
         steps = WALK.run(facts, code, state, last)
     else:
-        state = State(*_listed(state))
-        steps = run(facts, Code(*_listed(code)), state, last)
+        state = State(*as_lists(state))
+        steps = run(facts, Code(*as_lists(code)), state, last)
     return Chain(
         _lines(state.steps, steps, 4),
         _lines(state.waits, state.found[WAITS], 3),
@@ -110,8 +111,3 @@ def _walk(facts: Facts, code: Code, state: State, last: int) -> Chain:
 def _lines(column: Any, count: int, width: int) -> Ints:
     """[count, width]"""
     return np.array(column[: count * width], np.int64).reshape(-1, width)
-
-
-def _listed(columns: Sequence[Any]) -> list[Any]:
-    """The same as lists, which Python indexes faster."""
-    return [column.tolist() for column in columns]

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..support import heap as heaps
+from ..support.kernel_columns import as_arrays, as_lists
 from ..support.machine_code import Kernel, can_compile
 from .dumb_orders import heap, layout, loop
-from .dumb_orders.layout import Code, Facts, Numbers, State
+from .dumb_orders.layout import Code, Facts, State
 from .dumb_orders.loop import run
 from .window import OUTSIDE
 
@@ -102,7 +102,7 @@ def place_by_work(batches: Sequence[LanesToPlace], cores: int, arrays_per_core: 
     return None
 
 
-class LaneOrders:
+class DumbOrders:
     """The dumb orders of the lanes of a program. Lanes are numbered through all batches."""
 
     def __init__(self, batches: Sequence[LanesToPlace], cores: int) -> None:
@@ -151,14 +151,14 @@ class LaneOrders:
         """What the loop finds; ``other`` are lanes that the lane in ``key``, which ascends, reads or that read it."""
         count = self.first[-1]
         first = np.searchsorted(key, np.arange(count + 1))
-        facts, code = Facts(int(on_demand), len(unread)), Code(*map(_column, (core, self.cycles, first, other, unread)))
+        facts, code = Facts(int(on_demand), len(unread)), Code(*as_arrays((core, self.cycles, first, other, unread)))
         start, there, free = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(self.cores, np.int64)
         queue = np.zeros(max(count, len(key) + 1), np.int64)
-        state = State(*map(_column, (start, missing, there, free, queue, np.zeros(1, np.int64))))
+        state = State(*as_arrays((start, missing, there, free, queue, np.zeros(1, np.int64))))
         if count >= WORTH_COMPILING and int(self.cycles.sum()) * count < NEVER and can_compile():
             ORDERS.run(facts, code, state, count)
             return np.asarray(state.start)
-        code, state = Code(*map(_listed, code)), State(*map(_listed, state))
+        code, state = Code(*as_lists(code)), State(*as_lists(state))
         run(facts, code, state if on_demand else state._replace(queue=[]), count)
         return np.array(state.start, np.int64)
 
@@ -180,12 +180,3 @@ class LaneOrders:
         change = np.concatenate((size[row], -size[row]))
         order = np.lexsort((change, moment, owner))
         return int(np.cumsum(change[order]).max(initial=0))
-
-
-def _column(array: Ints) -> Numbers:
-    """As the compiled loop needs it; an array is indexed as a list is."""
-    return cast("Numbers", np.ascontiguousarray(array, np.int64))
-
-
-def _listed(column: Numbers) -> Numbers:
-    return cast("Ints", column).tolist()

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
-from tilec.analysis import occupancy, waits
+from tilec.analysis import critical_chain, occupancy
+from tilec.analysis.critical_chain import CORE, MINOR, QUEUE, RUN, TAIL, TRAVEL, Chain, ChainFinder
 from tilec.analysis.lane_columns import graph_of
 from tilec.analysis.lane_scheduler import schedule_lanes
 from tilec.analysis.occupancy import busy_cycles
-from tilec.analysis.timeline import TimedBatch, Timeline, TransferCosts
-from tilec.analysis.waits import CORE, MINOR, QUEUE, RUN, TAIL, TRAVEL, Chain, ChainFinder
+from tilec.analysis.timeline import TimedBatch, TransferCosts
 from tilec.analysis.wavefront import LaneBatch, Read
 from tilec.analysis.window import RowWindow
+from timelines import timeline_of
 
 CORES = 3
 RECEIVE = 5
@@ -38,7 +37,7 @@ def batch(cores: list[int], cycles: int, *producers: int) -> TimedBatch:
 def found(batches: list[TimedBatch], spans: list[list[tuple[int, int]]], messages: list[Ints], makespan: int) -> Chain:
     """The chain of a schedule with the first cycle, and the one after the last, of each lane."""
     start, finish = ([np.array([span[end] for span in mine]) for mine in spans] for end in (0, 1))
-    timeline = Timeline(start, finish, [NOTHING] * len(batches), messages, [NOTHING] * len(batches), makespan)
+    timeline = timeline_of(start, finish, messages, makespan)
     return ChainFinder(graph_of(batches)).find(batches, timeline)
 
 
@@ -160,7 +159,7 @@ def test_machine_code_finds_the_same_chain(batches: list[TimedBatch]) -> None:
     found: list[list[object]] = []
     for lanes in (0, 1 << 30):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(waits, "WORTH_COMPILING", lanes)
+            patch.setattr(critical_chain, "WORTH_COMPILING", lanes)
             chain = finder.find(batches, timeline)
             found.append([chain.steps.tolist(), chain.waits.tolist(), chain.queues.tolist()])
     assert found[0] == found[1]
@@ -193,7 +192,6 @@ def _check_busy_cycles(lines: Ints, width: int, groups: int) -> None:
 @settings(max_examples=60, deadline=None)
 @given(networks())
 def test_joined_columns_are_those_of_all_batches(batches: list[TimedBatch]) -> None:
-    """Also where the scheduler has them before it makes lists."""
     timeline = schedule_lanes(batches, CORES)
     graph = graph_of(batches)
     found = timeline.starts.tolist(), timeline.finishes.tolist(), [column.tolist() for column in timeline.sent]
@@ -206,6 +204,3 @@ def test_joined_columns_are_those_of_all_batches(batches: list[TimedBatch]) -> N
     ]
     columns = [list(column) for column in zip(*sent, strict=True)] or [[], [], []]
     assert found == (starts, finishes, columns)
-    names = [field.name for field in fields(Timeline)]
-    made = Timeline(**{name: getattr(timeline, name) for name in names})
-    assert (made.starts.tolist(), made.finishes.tolist(), [column.tolist() for column in made.sent]) == found

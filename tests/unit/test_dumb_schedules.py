@@ -10,7 +10,7 @@ from guard_programs import module_at
 from hypothesis import given
 from hypothesis import strategies as st
 from ir_edits import batches_of, change_array, layers_of, set_number
-from tilec.analysis.list_schedule import CoresOfReplicas, LaneOrders, LanesToPlace, place_by_work, place_in_turn
+from tilec.analysis.dumb_schedules import CoresOfReplicas, DumbOrders, LanesToPlace, place_by_work, place_in_turn
 from tilec.analysis.window import OUTSIDE
 from tilec.dialects.registry import make_context
 from tilec.lowering import dumb_schedules
@@ -27,7 +27,7 @@ def batch(lanes: int, replicas: int, cycles: int, arrays: int, *reads: tuple[int
 
 def ends(batches: list[LanesToPlace], placed: CoresOfReplicas | None, cores: int) -> list[int]:
     assert placed is not None
-    orders = LaneOrders(batches, cores)
+    orders = DumbOrders(batches, cores)
     return (orders.by_rows(orders.core_of_lanes(placed)) + orders.cycles).tolist()
 
 
@@ -66,7 +66,7 @@ def test_list_scheduling_by_hand() -> None:
 
 def test_lanes_on_demand_by_hand() -> None:
     """The second reads rows 3, 2, 1, 0: row 3 is computed first, and read at once."""
-    orders = LaneOrders([batch(4, 1, 10, 1), batch(4, 1, 5, 0, (0, [[3], [2], [1], [0]]))], 1)
+    orders = DumbOrders([batch(4, 1, 10, 1), batch(4, 1, 5, 0, (0, [[3], [2], [1], [0]]))], 1)
     one_core = np.zeros(8, np.int64)
     assert orders.on_demand(one_core).tolist() == [45, 30, 15, 0, 10, 25, 40, 55]
     assert orders.by_rows(one_core).tolist()[:4] == [0, 10, 20, 30]
@@ -88,7 +88,7 @@ def programs(draw: st.DrawFn) -> list[LanesToPlace]:
     return made
 
 
-def needs_of(batches: list[LanesToPlace], orders: LaneOrders) -> list[set[int]]:
+def needs_of(batches: list[LanesToPlace], orders: DumbOrders) -> list[set[int]]:
     """The lanes that each lane reads, one by one."""
     return [
         {orders.first[of] + row for of, rows in one.reads for row in rows[lane].tolist() if row != OUTSIDE}
@@ -103,7 +103,7 @@ def test_orders_are_schedules(batches: list[LanesToPlace], cores: int, in_turn: 
     critical path or the fair share of the work, and no more than all of it."""
     placed = (place_in_turn if in_turn else place_by_work)(batches, cores, 0)
     assert placed is not None
-    orders = LaneOrders(batches, cores)
+    orders = DumbOrders(batches, cores)
     core = orders.core_of_lanes(placed)
     start = (orders.on_demand if demand else orders.by_rows)(core).tolist()
     end = [begin + cycles for begin, cycles in zip(start, orders.cycles.tolist(), strict=True)]
@@ -123,7 +123,7 @@ def test_orders_are_schedules(batches: list[LanesToPlace], cores: int, in_turn: 
 def test_held_bytes_step_by_step(batches: list[LanesToPlace], cores: int, demand: bool) -> None:
     placed = place_in_turn(batches, cores, 0)
     assert placed is not None
-    orders = LaneOrders(batches, cores)
+    orders = DumbOrders(batches, cores)
     core = orders.core_of_lanes(placed)
     start = (orders.on_demand if demand else orders.by_rows)(core)
     end = start + orders.cycles
@@ -192,7 +192,7 @@ def test_rows_that_find_no_room_come_on_demand(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_reads_and_computes_nothing_has_no_schedule() -> None:
-    orders = LaneOrders([], 4)
+    orders = DumbOrders([], 4)
     none = orders.core_of_lanes([])
     assert orders.by_rows(none).tolist() == orders.on_demand(none).tolist() == []
     assert orders.held_bytes(none, orders.by_rows(none)) == 0
