@@ -221,7 +221,7 @@ class Guard(PassInstrumentation):
         if is_opaque(module) and not (self._idle and is_idle_network(module)):
             return opaque_survey(module)
         survey = self._survey = self._survey or _surveyor(self._looks)
-        return _attempt(lambda: survey(module))
+        return _attempt(lambda: _survey_or_say(survey, module))
 
     def _current(self) -> Mode:
         return self.mode if self._override is None else self._override[0]
@@ -285,6 +285,19 @@ def _surveyor(looks: BlockLooks | None) -> Callable[[ModuleOp], Survey]:
     from ..lowering.proxies import Surveyor
 
     return Surveyor(looks).survey
+
+
+def _survey_or_say(survey: Callable[[ModuleOp], Survey], module: ModuleOp) -> Survey:
+    """A survey. Where it breaks, since a pass has left a program that its machine has no cores for, what is wrong."""
+    try:
+        return survey(module)
+    except TileError:
+        raise
+    except Exception:
+        from ..lowering.machine_fit import require_fitting_machine
+
+        require_fitting_machine(module)
+        raise
 
 
 def _attempt(look: Callable[[], Survey]) -> Survey | str:

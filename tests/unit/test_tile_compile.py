@@ -351,7 +351,11 @@ def test_resources_are_for_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
     [
         ("peak <i64[4] [", "peak <i64[4] [1", "pim.program: its peaks are not ["),
         ("groups <i32[1] [0]>", "groups <i32[1] [7]>", "core 0: its array groups are [7], not numbered from 0 on; "),
-        ("cores <i32[1] [0]>", "cores <i32[1] [4000000]>", "it is on core 4000000 of a machine with 4; "),
+        (
+            "cores <i32[1] [0]>",
+            "cores <i32[1] [4000000]>",
+            "core 4000000, and machine 'tiny4' has 4 cores, 0 to 3; ",
+        ),
         ("steps <i64[1] [", "steps <i64[1] [99999999999999", "a step is 99999999999999"),
     ],
 )

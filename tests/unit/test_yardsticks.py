@@ -375,7 +375,9 @@ def test_replicas_on_cores() -> None:
     assert replicas_on_cores(GRAPH, crowded) is not None
     assert replicas_on_cores(GRAPH, crowded) == (("a", 1), ("b", 0))
     assert replicas_apart(GRAPH, crowded) == 5
-    for nothing in (replicas_on_cores, replicas_apart, nearer_than_at_random):
+    assert replicas_as_cores(GRAPH, crowded) == 4
+    assert replicas_as_cores(GRAPH, replace(crowded, cores=3)) == 3
+    for nothing in (replicas_on_cores, replicas_apart, replicas_as_cores, nearer_than_at_random):
         assert nothing(Proxies(Level.GRAPH), CHIP) is None
         assert nothing(GRAPH, Proxies(Level.SCHEDULED)) is None
 
