@@ -255,9 +255,23 @@ def never(*_: object) -> None:
         (["-o", "@out", "--guard-report", "@network.mlir"], "would replace the model; name another file"),
         (["-o", "@out", "--build-report", "@x/../network.mlir"], "would replace the model; name another file"),
         (["-o", "@out", "--build-report", "@out"], "--build-report {0}/out: is where the package is written; name"),
-        (["-o", "@out", "--guard-report", "@./x/../out"], "out: is where the package is written; name another file"),
-        (["-o", "@o.tilepkg", "--build-report", "@o.tilepkg"], "is where the package is written; name another file"),
-        (["-o", "@out", "--build-report", "@out/b.json"], "b.json: lies in the package '{}/out'; name another file"),
+        (["-o", "@out", "--guard-report", "@./x/../out"], "out: is where the package is written; name another place"),
+        (["-o", "@o.tilepkg", "--build-report", "@o.tilepkg"], "is where the package is written; name another place"),
+        (["-o", "@out", "--build-report", "@out/b.json"], "b.json: lies in the package '{}/out'; name another place"),
+        (
+            ["-o", "@out", "--print-ir-tree-dir", "@x/../out"],
+            "out: is where the package is written; name another place",
+        ),
+        (["-o", "@out", "--print-ir-tree-dir", "@out/tree"], "tree: lies in the package '{}/out'; name another place"),
+        (["-o", "@o.tilepkg", "--print-ir-tree-dir", "@o.tilepkg"], "is where the package is written; name another"),
+        (
+            ["-o", "@out", "--guard-report", "@r", "--print-ir-tree-dir", "@r"],
+            "r: is also what --guard-report writes; ",
+        ),
+        (
+            ["-o", "@out", "--build-report", "@r", "--print-ir-tree-dir", "@r/t"],
+            "t: lies in what --build-report writes",
+        ),
         (["-o", "@out", "--guard-report", "@r", "--build-report", "@r"], "is also what --build-report writes; name"),
     ],
 )
