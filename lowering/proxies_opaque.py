@@ -21,7 +21,7 @@ def is_opaque(module: ModuleOp) -> bool:
 
 
 def is_idle_network(module: ModuleOp) -> bool:
-    """Whether all that the module holds are functions that give back tensors which they are given.
+    """Whether all that the module holds are functions that give back tensors of known shape which they are given.
 
     To passes on networks that is one without layers; of other passes it may be anything.
     """
@@ -36,7 +36,8 @@ def _gives_back_tensors(function: FuncOp) -> bool:
     last = block.last_op
     if not isinstance(last, ReturnOp) or last is not block.first_op or not last.operands:
         return False
-    return all(isinstance(value.type, TensorType) for value in (*block.args, *last.operands))
+    types = [value.type for value in (*block.args, *last.operands)]
+    return all(isinstance(type, TensorType) and type.has_static_shape() for type in types)
 
 
 def opaque_survey(module: ModuleOp) -> Survey:

@@ -183,6 +183,8 @@ def _lower(context: LoweringContext, op: Operation) -> None:
 
 def _remedy(context: LoweringContext, op: Operation) -> str:
     """What may help against an op without a lowering."""
+    if not isinstance(op, onnx.OnnxOp):
+        return "remove it, or say it in the onnx dialect"
     if op.name in SIMPLIFIED or all(operand in context.constants for operand in op.operands):
         return "run onnx-simplify first"
     if op.name in SOMETIMES_SIMPLIFIED:

@@ -15,6 +15,7 @@ from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.onnx_simplify import OnnxSimplifyPass
 from tilec.passes.pipeline import build_pipeline
 from tilec.simulators.functional import run
+from tilec.support.diagnostics import TileError
 from tilec.tools.tile_compile import main
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -91,6 +92,15 @@ def test_functions_that_are_no_main_may_come_to_nothing() -> None:
     (found,) = after(IDLE["an identity"].replace("@main", "@other"), "onnx-simplify").examined
     assert found.after is not None
     assert found.after.proxies.level is Level.ONNX
+
+
+@pytest.mark.parametrize("type", ["tensor<?x2xf32>", "tensor<*xf32>", "tensor<f32>", "tensor<0x2xf32>", "i32"])
+def test_what_is_no_network_is_refused_for_its_input(type: str) -> None:
+    text = f"func.func @main(%x: {type}) -> {type} {{ func.return %x : {type} }}"
+    with pytest.raises(TileError) as caught:
+        after(text, "tile-default")
+    assert caught.value.where == "input 'input0'"
+    assert caught.value.what == f"its type is {type}"
 
 
 def give_back_inputs(module: ModuleOp) -> None:

@@ -70,6 +70,15 @@ func.func @main(%x: tensor<1x2xf32>, %y: tensor<*xf32>) -> tensor<1x2xf32> {
 
 // -----
 
+// CHECK: error: {{.*}} (arith.constant): no lowering to the spat dialect exists for this op; remove it, or say it in the onnx dialect
+func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
+  %c = arith.constant 1 : i32
+  %y = onnx.Relu(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>
+  func.return %y : tensor<1x2xf32>
+}
+
+// -----
+
 // CHECK: error: function @main: it has 0 blocks, a network has 1; give it its body
 func.func private @main(tensor<1x2xf32>) -> tensor<1x2xf32>
 
