@@ -80,6 +80,9 @@ class Contract:
     clauses: Mapping[str, Clause] = field(default_factory=dict[str, Clause])
     levels: tuple[tuple[Level, Level], ...] = ()
     """Changes of level that the pass may make; without one, the level stays."""
+    idle_networks: bool = False
+    """Whether functions that only give back their inputs are a network without layers to the pass. To others they are
+    nothing, so that to leave a network as such is to empty it."""
 
     def __post_init__(self) -> None:
         unknown = sorted(self.clauses.keys() - FIELDS.keys())
@@ -90,6 +93,8 @@ class Contract:
 
     def describe(self) -> Iterator[str]:
         """The contract in words, for documents."""
+        if self.idle_networks:
+            yield "functions that only give back their inputs are a network"
         for before, after in self.levels:
             yield f"lowers {before.value} to {after.value}"
         grouped: dict[str, list[str]] = {}

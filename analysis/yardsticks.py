@@ -88,10 +88,11 @@ def part_of(name: str, part: int) -> MappingFunction:
 
 
 def replicas_as_cores(before: Proxies, after: Proxies) -> int | None:
-    """As many cores as the replicas of the layer that has most: they do not share one."""
-    if before.width_of_node is None:
+    """As many cores as the replicas of the layer that has most: they do not share one, while the machine has others.
+    There may be fewer if the layers have got their replicas for another machine."""
+    if before.width_of_node is None or after.cores is None:
         return None
-    return max((replicas for _, replicas in before.width_of_node), default=1)
+    return min(after.cores, max((replicas for _, replicas in before.width_of_node), default=1))
 
 
 def replicas_apart(before: Proxies, after: Proxies) -> int | None:

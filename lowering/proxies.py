@@ -20,7 +20,7 @@ from .batch_facts import AnyBatch
 from .op_kinds import OpTable, ops_of
 from .proxies_batches import Memory, batch_proxies
 from .proxies_onnx import interface_of_onnx, is_computation, onnx_proxies
-from .proxies_opaque import opaque_digest, opaque_names
+from .proxies_opaque import is_idle_network, opaque_digest, opaque_names
 from .samples import samples_of
 from .target import Target, default_target, target_of
 
@@ -58,12 +58,14 @@ class Surveyor:
         if target is None and groups.batches:
             target = _stand_in(groups)
         level = groups.level()
+        if level is Level.EMPTY and is_idle_network(module):
+            level = Level.ONNX
         contributions: dict[str, dict[str, int]] = {}
         numbers: dict[str, object] = {}
         if groups.batches:
             numbers, contributions = batch_proxies(groups.batches, groups.others, level, target, self._memory)
             numbers["host_ops"] = sum(map(is_computation, groups.onnx))
-        elif groups.onnx:
+        elif groups.onnx or level is Level.ONNX:
             numbers, contributions = onnx_proxies(groups.onnx, self._memory.constants)
         if groups.opaque:
             contributions["opaque_ops"] = opaque_names(groups.opaque)

@@ -227,7 +227,8 @@ _CORES = 1 << 24
 
 def _held(program: BatchProgram) -> Ints:
     """Lines of core, first and last step and size of what is on a core until the last of all its uses, as large as the
-    largest of them needs it: constants, from their first use, and a row of zeros, from the start."""
+    largest of them needs it: constants, from their first use, and a row of zeros, from the start, which is as long as a
+    row with the columns beside it that a window reads."""
     batches = {batch.op: batch for batch in program.batches}
     uses: list[tuple[int, Batch, int, NDArray[np.bool_] | slice]] = []
     for thing, op in enumerate(program.others):
@@ -235,11 +236,13 @@ def _held(program: BatchProgram) -> Ints:
             size = math.prod(shape_of(op.result))
             readers = [use.operation for use in op.result.uses]
             uses += [(thing, batches[one], size, slice(None)) for one in readers if isinstance(one, pim.CoreBatchOp)]
-    for tensor in program.tensors:
-        for reader, rows in tensor.readers:
+    for batch in program.batches:
+        for tensor, window, rows in batch.reads:
             outside = (rows == OUTSIDE).any(axis=1)
             if outside.any():
-                uses.append((len(program.others), program.batches[reader], tensor.row_elements, outside))
+                beside = 0 if window is None else window.pad_left + window.pad_right
+                size = tensor.row_elements + beside * tensor.shape[-1]
+                uses.append((len(program.others), batch, size, outside))
     if not uses:
         return np.zeros((0, 4), np.int64)
     core = np.concatenate([batch.lane_cores[lanes] for _, batch, _, lanes in uses])

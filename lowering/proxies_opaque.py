@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnregisteredOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -18,6 +18,26 @@ KNOWN_DIALECTS = frozenset(("onnx", "spat", "pim"))
 def is_opaque(module: ModuleOp) -> bool:
     """Whether no op of the module is of a dialect with proxies."""
     return not any(op.name.partition(".")[0] in KNOWN_DIALECTS for op in module.walk())
+
+
+def is_idle_network(module: ModuleOp) -> bool:
+    """Whether all that the module holds are functions that give back tensors of known shape which they are given.
+
+    To passes on networks that is one without layers; of other passes it may be anything.
+    """
+    functions = list(module.body.ops)
+    return bool(functions) and all(isinstance(op, FuncOp) and _gives_back_tensors(op) for op in functions)
+
+
+def _gives_back_tensors(function: FuncOp) -> bool:
+    if len(function.body.blocks) != 1:
+        return False
+    block = function.body.block
+    last = block.last_op
+    if not isinstance(last, ReturnOp) or last is not block.first_op or not last.operands:
+        return False
+    types = [value.type for value in (*block.args, *last.operands)]
+    return all(isinstance(type, TensorType) and type.has_static_shape() for type in types)
 
 
 def opaque_survey(module: ModuleOp) -> Survey:

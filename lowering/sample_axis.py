@@ -22,7 +22,7 @@ from ..dialects.onnx_base import OnnxOp, Tensor, normal_axes, normal_axis, shape
 from ..dialects.onnx_elementwise import ELEMENTWISE_OPS
 from ..support.diagnostics import TileError, TileErrors
 from .onnx_to_spat.context import refuse
-from .onnx_to_spat.convert import io_name, main_function
+from .onnx_to_spat.convert import io_name, network_function
 from .proxies_onnx import is_computation
 from .samples import SAMPLES
 
@@ -40,7 +40,7 @@ def spread_samples(module: ModuleOp, samples: int) -> None:
 
     Raises TileErrors that name every input, node and output for which that is not the same network for each sample.
     """
-    main = main_function(module)
+    main = network_function(module)
     carrying = _carrying_ops(main)
     for argument in main.body.block.args:
         Rewriter.replace_value_with_new_type(argument, _spread(argument, samples))

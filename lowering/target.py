@@ -13,8 +13,10 @@ from xdsl.ir import Operation
 
 from ..analysis.machine import Machine, Precision
 from ..dialects.location import place_of
-from ..dialects.tile import ArrayAttr
 from ..support.diagnostics import TileError
+
+OTHER_MACHINE = "lower it for this machine, or let tile.machine name the one that it is made for"
+"""The remedy where a program is for another machine than its module says."""
 
 
 @dataclass(frozen=True)
@@ -44,42 +46,11 @@ class Target:
 
     def require_cores(self, op: Operation, cores: NDArray[np.integer[Any]]) -> None:
         """Raises a TileError if the op uses a core that the machine does not have."""
-        if cores.size and cores.max() >= self.machine.core_count:
-            raise TileError(
-                place_of(op),
-                f"it is on core {cores.max()} of a machine with {self.machine.core_count}",
-                "schedule for this machine",
-            )
-
-
-def require_known_cores(module: ModuleOp) -> None:
-    """Raises a TileError if an op names a core that the module's machine, if it names one, does not have.
-
-    A verifier of an op cannot know. Everything else takes it for granted, tables by core above all.
-    """
-    if "tile.machine" not in module.attributes:
-        return
-    target = target_of(module)
-    for op in module.walk():
-        columns = _CORE_COLUMNS.get(type(op).name)
-        for name, first, stop in columns or ():
-            table = op.properties.get(name)
-            if isinstance(table, ArrayAttr) and table.has_data:
-                target.require_cores(op, table.array if stop == 0 else table.array[:, first:stop])
-
-
-_SCHEDULE = (("cores", 0, 0), ("sends", 1, 2), ("fetches", 1, 2))
-
-_CORE_COLUMNS: dict[str, tuple[tuple[str, int, int], ...]] = {
-    "spat.compute_batch": _SCHEDULE,
-    "spat.scheduled_compute_batch": _SCHEDULE,
-    "spat.deferred_communication": (("needs", 1, 2),),
-    "spat.channel_send": (("messages", 1, 3),),
-    "pim.core_batch": _SCHEDULE,
-    "pim.load": (("rows", 1, 2),),
-    "pim.transfer": (("messages", 1, 3),),
-}
-"""By the name of an op, the attributes that name cores, and the columns of them that do; 0 to 0 is all of it."""
+        count = self.machine.core_count
+        if cores.size and cores.max() >= count:
+            has = f"{count} cores, 0 to {count - 1}" if count > 1 else "core 0 only"
+            what = f"it is on core {cores.max()}, and machine '{self.machine.name}' has {has}"
+            raise TileError(place_of(op), what, OTHER_MACHINE)
 
 
 LARGEST_WIDTH_BITS = 32

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -92,6 +92,7 @@ class ConvertOnnxToSpatPass(ModulePass):
             ),
         },
         levels=((Level.ONNX, Level.GRAPH),),
+        idle_networks=True,
     )
 
     machine: str = "reference144"
@@ -108,7 +109,7 @@ class ConvertOnnxToSpatPass(ModulePass):
         clauses = dict.fromkeys(
             ("span_cycles", "unpacked_products"), decided_here("one replica of each layer is asked for")
         )
-        return Contract({**self.contract.clauses, **clauses}, self.contract.levels)
+        return replace(self.contract, clauses={**self.contract.clauses, **clauses})
 
     def __post_init__(self) -> None:
         for name, bits in (("weight-bits", self.weight_bits), ("activation-bits", self.activation_bits)):

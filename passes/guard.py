@@ -22,7 +22,7 @@ from ..analysis.contract import STRICTEST, Contract, check, may_trade
 from ..analysis.proxies import FIELDS, Better, Level, Survey
 from ..analysis.proxy_changes import Change, Verdict, harm_by_name
 from ..dialects.block_looks import BlockLooks
-from ..lowering.proxies_opaque import is_opaque, opaque_survey
+from ..lowering.proxies_opaque import is_idle_network, is_opaque, opaque_survey
 from ..support.diagnostics import TileError
 from .guard_mode import GuardModePass, Mode
 from .instrumentation import PassInstrumentation, PassRun
@@ -136,6 +136,8 @@ class Guard(PassInstrumentation):
     """Of the pass that runs, as it was before: what a pass does to its own class is no promise."""
     _before: Survey | str | None = field(default=None, init=False)
     _last: Survey | str | None = field(default=None, init=False)
+    _idle: bool = field(default=False, init=False)
+    """Whether the pass got a network without layers, and takes it for one."""
     _saved: ModuleOp | None = field(default=None, init=False)
     _survey: Callable[[ModuleOp], Survey] | None = field(default=None, init=False)
     """For the modules of one pipeline, which have much in common."""
@@ -157,7 +159,8 @@ class Guard(PassInstrumentation):
             return
         if self._current() is not Mode.OFF:
             self._contract = contract_of(run.one)
-            self._before = self._look(run.module) if self._last is None else self._last
+            self._idle = self._contract.idle_networks and is_idle_network(run.module)
+            self._before = self._look(run.module) if self._last is None or self._idle else self._last
         if self._current() is Mode.ROLLBACK:
             self._saved = run.module.clone()
         self._begin = perf_counter()
@@ -173,8 +176,9 @@ class Guard(PassInstrumentation):
         if mode is Mode.OFF or before is None:
             self.examined.append(Examined(run.name, mode, None, None, (), "", seconds))
             return
-        self._last = self._look(run.module)
-        found = _examine(run.name, self._contract, mode, before, self._last, seconds)
+        after = self._look(run.module)
+        self._last = None if self._idle else after  # The next pass may see nothing in what is a network to this one.
+        found = _examine(run.name, self._contract, mode, before, after, seconds)
         self.examined.append(found)
         if not found.fault:
             return
@@ -184,7 +188,7 @@ class Guard(PassInstrumentation):
         if mode is Mode.ROLLBACK:
             assert self._saved is not None
             _restore(run.module, self._saved)
-            self._last = before
+            self._last = None if self._idle else before
         done = "its change is undone" if mode is Mode.ROLLBACK else "reported only"
         self.warn(f"warning: guard: pass '{run.name}': {found.fault}; {done}")
 
@@ -207,6 +211,7 @@ class Guard(PassInstrumentation):
             return
         if self._looks is not None:
             self._looks.begin()
+        self._idle = False
         before = self._look(module) if self._last is None else self._last
         found = _examine(name, contract(), mode, before, _attempt(look), seconds)
         self.examined.append(found)
@@ -217,10 +222,10 @@ class Guard(PassInstrumentation):
 
     def _look(self, module: ModuleOp) -> Survey | str:
         """The proxies of a module, or why there are none: what cannot be computed is no permission."""
-        if is_opaque(module):
+        if is_opaque(module) and not (self._idle and is_idle_network(module)):
             return opaque_survey(module)
         survey = self._survey = self._survey or _surveyor(self._looks)
-        return _attempt(lambda: survey(module))
+        return _attempt(lambda: _survey_or_say(survey, module))
 
     def _current(self) -> Mode:
         return self.mode if self._override is None else self._override[0]
@@ -284,6 +289,19 @@ def _surveyor(looks: BlockLooks | None) -> Callable[[ModuleOp], Survey]:
     from ..lowering.proxies import Surveyor
 
     return Surveyor(looks).survey
+
+
+def _survey_or_say(survey: Callable[[ModuleOp], Survey], module: ModuleOp) -> Survey:
+    """A survey. Where it breaks, since a pass has left a program that its machine has no cores for, what is wrong."""
+    try:
+        return survey(module)
+    except TileError:
+        raise
+    except Exception:
+        from ..lowering.machine_fit import require_fitting_machine
+
+        require_fitting_machine(module)
+        raise
 
 
 def _attempt(look: Callable[[], Survey]) -> Survey | str:

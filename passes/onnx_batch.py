@@ -28,7 +28,8 @@ def _contract(samples: int) -> Contract:
         {
             "interface": equals(interface_of_samples(samples), "inputs and outputs hold N samples instead of one"),
             **{name: equals(times(name, samples), "what one sample takes, N times") for name in counted},
-        }
+        },
+        idle_networks=True,
     )
 
 

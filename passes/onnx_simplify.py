@@ -11,12 +11,22 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, Operation
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import GreedyRewritePatternApplier, PatternRewriterListener, PatternRewriteWalker
+from xdsl.pattern_rewriter import (
+    GreedyRewritePatternApplier,
+    PatternRewriter,
+    PatternRewriterListener,
+    PatternRewriteWalker,
+    RewritePattern,
+    op_type_rewrite_pattern,
+)
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from ..analysis.contract import Contract, changes_meaning, vanished_rows, visible_repetition
 from ..analysis.yardsticks import passes_of_fused_nodes
 from ..dialects.location import copy_location
 from ..dialects.onnx import ConstantOp, IdentityOp
+from ..dialects.onnx_base import OnnxOp
+from ..lowering.proxies_opaque import is_idle_network
 from .onnx_simplify_arithmetic import ARITHMETIC_PATTERNS
 from .onnx_simplify_shapes import SHAPE_PATTERNS
 from .onnx_simplify_slices import SLICE_PATTERNS
@@ -53,20 +63,30 @@ class OnnxSimplifyPass(ModulePass):
             "recomputed": changes_meaning(
                 visible_repetition, "what the network computes twice may come out as the same op twice"
             ),
-        }
+        },
+        idle_networks=True,
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        # Unused ops go at once: they would count as readers of what they read.
+        networks = _networks(op)
         patterns = GreedyRewritePatternApplier(
-            [*SHAPE_PATTERNS, *ARITHMETIC_PATTERNS, *WINDOW_PATTERNS, *SLICE_PATTERNS]
+            [RemoveUnusedOps(), *SHAPE_PATTERNS, *ARITHMETIC_PATTERNS, *WINDOW_PATTERNS, *SLICE_PATTERNS],
+            dce_enabled=False,
         )
         # Weights may hold anything; infinities and NaNs are the network's own.
         with np.errstate(all="ignore"):
             PatternRewriteWalker(patterns, listener=_LETTING_GO).rewrite_module(op)
-        for function in op.walk():
-            if isinstance(function, FuncOp) and function.arg_attrs is not None:
-                _keep_one_op(function)
+        for network in networks:
+            _keep_one_op(network)
+
+
+class RemoveUnusedOps(RewritePattern):
+    """Unused ops go at once: they would count as readers of what they read. Those of other dialects stay."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: OnnxOp, rewriter: PatternRewriter) -> None:
+        if is_trivially_dead(op):
+            rewriter.erase(op)
 
 
 def _let_go(op: Operation) -> None:
@@ -76,6 +96,13 @@ def _let_go(op: Operation) -> None:
 
 
 _LETTING_GO = PatternRewriterListener(operation_removal_handler=[_let_go])
+
+
+def _networks(module: ModuleOp) -> list[FuncOp]:
+    """The functions that are networks, which those that do nothing are if they have nothing else beside them."""
+    idle = is_idle_network(module)
+    functions = [op for op in module.walk() if isinstance(op, FuncOp) and len(op.body.blocks) == 1]
+    return [one for one in functions if idle or any(isinstance(op, OnnxOp) for op in one.body.block.ops)]
 
 
 def _keep_one_op(network: FuncOp) -> None:

@@ -50,12 +50,12 @@ def verify_module(module: ModuleOp, verified: VerifiedOps | None = None, looks: 
 
 
 def verify_input(module: ModuleOp, verified: VerifiedOps | None = None) -> None:
-    """The same for a module that no pass has made: also, it may name only cores that its machine has."""
+    """The same for a module that no pass has made: also, its machine has to have the cores and arrays that it uses."""
     verify_module(module, verified)
     if "tile.machine" in module.attributes:  # of other dialects nobody loads machines
-        from ..lowering.target import require_known_cores
+        from ..lowering.machine_fit import require_fitting_machine
 
-        require_known_cores(module)
+        require_fitting_machine(module)
 
 
 class _Walk:

@@ -67,7 +67,7 @@ def require_outside(outputs: Mapping[str, Path | None], folder: Path) -> None:
     for option, path in outputs.items():
         if path is not None and (target := _resolved(path)).is_relative_to(whole) and not _is_special(target):
             what = "is where the package is written" if target == whole else f"lies in the package '{folder}'"
-            raise TileError(f"{option} {path}", what, "name another file")
+            raise TileError(f"{option} {path}", what, "name another place")
 
 
 def require_folder(path: Path) -> None:
@@ -81,6 +81,15 @@ def require_folder(path: Path) -> None:
         os.rmdir(tempfile.mkdtemp(prefix=f".{path.name}.", dir=above))
     except OSError as error:
         raise _unwritable(path, error) from None
+
+
+def require_no_file(option: str, folder: Path, outputs: Mapping[str, Path | None]) -> None:
+    """A TileError if a result, by its option, would be a file where the ``folder`` of ``option`` is to be, or above."""
+    whole = Path(os.path.realpath(folder))
+    for other, path in outputs.items():
+        if path is not None and whole.is_relative_to(target := _resolved(path)):
+            what = f"is also what {other} writes" if target == whole else f"lies in what {other} writes"
+            raise TileError(f"{option} {folder}", what, "name another place")
 
 
 @contextmanager

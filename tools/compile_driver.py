@@ -39,7 +39,7 @@ from ..passes.timing import PassTimer, TimedInstrumentation, Timer
 from ..passes.verifier import verify_input
 from ..support.background import Background
 from ..support.diagnostics import TileError
-from ..support.files import atomic_file, require_apart, require_file, require_folder, require_outside
+from ..support.files import atomic_file, require_apart, require_file, require_folder, require_no_file, require_outside
 from .build_report import build_report
 from .compile_arguments import CompileOptions
 from .compile_report import CompileReport, print_report
@@ -130,6 +130,8 @@ class CompileDriver:
         tree = options.print_ir_tree_dir
         if tree is not None:
             require_folder(tree)
+            require_outside({"--print-ir-tree-dir": tree}, options.output)
+            require_no_file("--print-ir-tree-dir", tree, reports)
             reports["--print-ir-tree-dir"] = tree / RESOURCES_NAME
         require_apart(reports, read)
 

@@ -21,7 +21,7 @@ from ..passes.statistics import PassStatistics
 from ..passes.timing import Timer
 from ..passes.verifier import verify_input
 from ..support.diagnostics import TileError
-from ..support.files import atomic_file, require_apart, require_file, require_folder, uninterrupted
+from ..support.files import atomic_file, require_apart, require_file, require_folder, require_no_file, uninterrupted
 from ..support.source import suggestion
 from .expected_diagnostics import ExpectedDiagnostics
 from .guard_report import guard_report, make_guard
@@ -110,6 +110,7 @@ class OptDriver:
         read |= {f"the plugin {path}": Path(path) for path in options.plugins}
         if options.print_ir_tree_dir is not None:
             require_folder(options.print_ir_tree_dir)
+            require_no_file("--print-ir-tree-dir", options.print_ir_tree_dir, outputs)
             outputs["--print-ir-tree-dir"] = options.print_ir_tree_dir / RESOURCES_NAME
         in_place = outputs["-o"] == read["the input"] and options.input.endswith(".mlir")
         require_apart({option: path for option, path in outputs.items() if option != "-o" or not in_place}, read)

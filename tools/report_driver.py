@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from .report_arguments import ReportOptions
+from .session import standard_output
 
 
 def run_report(options: ReportOptions) -> int:
@@ -12,10 +13,11 @@ def run_report(options: ReportOptions) -> int:
     if options.command == "show":
         from .report_show import run_show
 
-        sys.stdout.write(run_show(options))
-        return 0
-    from .report_diff import run_diff
+        text, code = run_show(options), 0
+    else:
+        from .report_diff import run_diff
 
-    text, code = run_diff(options)
-    sys.stdout.write(text)
+        text, code = run_diff(options)
+    with standard_output():
+        sys.stdout.write(text)
     return code

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..support.diagnostics import TileError, system_reason
-from .report_records import Records
+from ..support.diagnostics import TileError
+from .report_records import Records, report_bytes
 
 CHECK_FORMAT = "tile-check-report 1"
+_REMEDY = "give what tile-run --check --check-report wrote"
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Numerics:
 def read_numerics(path: Path, digest: str | None) -> Numerics:
     """What `tile-run --check --check-report` wrote about the package with this digest."""
     try:
-        content: Any = json.loads(path.read_bytes())
+        content: Any = json.loads(report_bytes(path, _REMEDY))
         if content["format"] != CHECK_FORMAT:
             raise ValueError(f"format {str(content['format'])[:40]!r}")
         found = Numerics(
@@ -43,13 +44,8 @@ def read_numerics(path: Path, digest: str | None) -> Numerics:
             f"{content['reference']}, {content['inputs']}",
         )
         about = str(content["package"])
-    except OSError as error:
-        raise TileError(
-            str(path), f"cannot be read: {system_reason(error)}", "give what --check-report wrote"
-        ) from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        remedy = "give what tile-run --check --check-report wrote"
-        raise TileError(str(path), f"holds no verdict of a check: {error}", remedy) from error
+        raise TileError(str(path), f"holds no verdict of a check: {error}", _REMEDY) from error
     if digest is not None and about != digest:
         raise TileError(str(path), "is about another package", "check this one")
     return found

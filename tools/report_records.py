@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..analysis.proxies import Proxies
 from ..analysis.stages import INPUT, PACKAGE, stage_names
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, system_reason
+from ..support.files import is_device
 
 if TYPE_CHECKING:
     from ..analysis.machine import Machine
@@ -75,11 +76,19 @@ def read_build_report(path: Path) -> Records:
     return records
 
 
+def report_bytes(path: Path, remedy: str) -> bytes:
+    """The content of a file that reports on something. A TileError with this remedy if it cannot be read."""
+    if is_device(path):
+        raise TileError(str(path), "is a device, which may have no end", remedy)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise TileError(str(path), f"cannot be read: {system_reason(error)}", remedy) from None
+
+
 def _of_file(path: Path) -> Records:
     try:
-        return _of_content(json.loads(path.read_bytes()))
-    except OSError as error:
-        raise TileError(str(path), f"cannot be read: {(error.strerror or str(error)).lower()}", _REMEDY) from None
+        return _of_content(json.loads(report_bytes(path, _REMEDY)))
     except _WRONG as error:
         raise TileError(str(path), f"holds no proxies: {error}", _REMEDY) from error
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, f32
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -38,7 +38,7 @@ def convert_module(module: ModuleOp, machine: Machine, precision: Precision, all
     A first sweep finds what each layer with weights demands; ``allocate`` deals replicas and parts to those that are
     needed; a second sweep emits the program. Raises TileErrors that list every node that cannot be lowered.
     """
-    main = main_function(module)
+    main = network_function(module)
     _check_rows(main)
     first = _sweep(main, LoweringContext(machine, precision))
     context = _sweep(main, LoweringContext(machine, precision, _mappings(first, allocate)))
@@ -112,6 +112,26 @@ def main_function(module: ModuleOp) -> FuncOp:
     raise TileError("module", "no function @main holds a network", "import one from an .onnx file")
 
 
+def network_function(module: ModuleOp) -> FuncOp:
+    """The function `@main`, which holds the network: one block on tensors. A TileError if it is no such."""
+    main = main_function(module)
+    others = [op for op in module.body.block.ops if op is not main]
+    if others:
+        symbol = others[0].get_attr_or_prop("sym_name")
+        first = others[0].name + (f" @{symbol.data}" if isinstance(symbol, StringAttr) else "")
+        count = f"{len(others)} other ops, the first of which is" if len(others) > 1 else "another op,"
+        remedy = "remove them" if len(others) > 1 else "remove it"
+        raise TileError("module", f"beside the network in @main it holds {count} {first}", remedy)
+    if (blocks := len(main.body.blocks)) != 1:
+        remedy = "write its ops into the first" if blocks else "give it its body"
+        raise TileError("function @main", f"it has {blocks} blocks, a network has 1", remedy)
+    for index, argument in enumerate(main.body.block.args):
+        if not isinstance(argument.type, TensorType):
+            where = f"input '{io_name(main, 'arg_attrs', index)}'"
+            raise TileError(where, f"its type is {argument.type}", "tensors of known rank are supported")
+    return main
+
+
 def _sweep(main: FuncOp, context: LoweringContext) -> LoweringContext:
     errors: list[TileError] = []
     if any(op.name.startswith("spat.") for op in main.body.block.ops):
@@ -163,6 +183,8 @@ def _lower(context: LoweringContext, op: Operation) -> None:
 
 def _remedy(context: LoweringContext, op: Operation) -> str:
     """What may help against an op without a lowering."""
+    if not isinstance(op, onnx.OnnxOp):
+        return "remove it, or say it in the onnx dialect"
     if op.name in SIMPLIFIED or all(operand in context.constants for operand in op.operands):
         return "run onnx-simplify first"
     if op.name in SOMETIMES_SIMPLIFIED:

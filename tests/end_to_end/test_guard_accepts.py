@@ -167,6 +167,11 @@ def lower_rows(g: Graph) -> str:
     return g.add("Split", "x", g.constant(np.array([5, 3, 3])), outputs=3, axis=2)[2]
 
 
+def narrow_under_wide_windows(g: Graph) -> str:
+    """Nearly all that cores hold are zeros: beside the one column of a row, and above and below the image."""
+    return g.add("Conv", "x", g.weight(4, 24, 3, 41), pads=[1, 20, 1, 20])
+
+
 NETWORKS: dict[str, tuple[Build, tuple[int, ...], str, str]] = {
     "40 branches": (branches(40, (3,)), (1, 4, 8, 8), "reference144", ""),
     "20 branches": (branches(20, (1, 3, 5)), (1, 4, 8, 8), "reference144", ""),
@@ -186,6 +191,7 @@ NETWORKS: dict[str, tuple[Build, tuple[int, ...], str, str]] = {
     "wide piece": (wide_piece, (1, 4, 6, 6), "tiny4", ""),
     "channel twice": (channel_twice, (1, 4, 6, 6), "reference144", ""),
     "lower rows": (lower_rows, (1, 5, 11, 1), "reference144", ""),
+    "narrow under wide windows": (narrow_under_wide_windows, (1, 24, 1, 1), "tiny4", ""),
     "wide residual": (wide_residual, (1, 600, 3, 4), "reference144", ""),
     "wide residual, reversed": (wide_residual_reversed, (1, 600, 3, 4), "reference144", ""),
     "wide gate": (wide_gate, (1, 600, 3, 4), "reference144", ""),

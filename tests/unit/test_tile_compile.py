@@ -255,9 +255,23 @@ def never(*_: object) -> None:
         (["-o", "@out", "--guard-report", "@network.mlir"], "would replace the model; name another file"),
         (["-o", "@out", "--build-report", "@x/../network.mlir"], "would replace the model; name another file"),
         (["-o", "@out", "--build-report", "@out"], "--build-report {0}/out: is where the package is written; name"),
-        (["-o", "@out", "--guard-report", "@./x/../out"], "out: is where the package is written; name another file"),
-        (["-o", "@o.tilepkg", "--build-report", "@o.tilepkg"], "is where the package is written; name another file"),
-        (["-o", "@out", "--build-report", "@out/b.json"], "b.json: lies in the package '{}/out'; name another file"),
+        (["-o", "@out", "--guard-report", "@./x/../out"], "out: is where the package is written; name another place"),
+        (["-o", "@o.tilepkg", "--build-report", "@o.tilepkg"], "is where the package is written; name another place"),
+        (["-o", "@out", "--build-report", "@out/b.json"], "b.json: lies in the package '{}/out'; name another place"),
+        (
+            ["-o", "@out", "--print-ir-tree-dir", "@x/../out"],
+            "out: is where the package is written; name another place",
+        ),
+        (["-o", "@out", "--print-ir-tree-dir", "@out/tree"], "tree: lies in the package '{}/out'; name another place"),
+        (["-o", "@o.tilepkg", "--print-ir-tree-dir", "@o.tilepkg"], "is where the package is written; name another"),
+        (
+            ["-o", "@out", "--guard-report", "@r", "--print-ir-tree-dir", "@r"],
+            "r: is also what --guard-report writes; ",
+        ),
+        (
+            ["-o", "@out", "--build-report", "@r", "--print-ir-tree-dir", "@r/t"],
+            "t: lies in what --build-report writes",
+        ),
         (["-o", "@out", "--guard-report", "@r", "--build-report", "@r"], "is also what --build-report writes; name"),
     ],
 )
@@ -351,7 +365,11 @@ def test_resources_are_for_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
     [
         ("peak <i64[4] [", "peak <i64[4] [1", "pim.program: its peaks are not ["),
         ("groups <i32[1] [0]>", "groups <i32[1] [7]>", "core 0: its array groups are [7], not numbered from 0 on; "),
-        ("cores <i32[1] [0]>", "cores <i32[1] [4000000]>", "it is on core 4000000 of a machine with 4; "),
+        (
+            "cores <i32[1] [0]>",
+            "cores <i32[1] [4000000]>",
+            "core 4000000, and machine 'tiny4' has 4 cores, 0 to 3; ",
+        ),
         ("steps <i64[1] [", "steps <i64[1] [99999999999999", "a step is 99999999999999"),
     ],
 )

@@ -68,6 +68,28 @@ class TestStartUp:
         assert not loaded & {"numpy", "onnx"}
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "@t", "--print-ir-tree-dir", "@t"], "t: is also what -o writes; name another place"),
+        (["-o", "@t", "--print-ir-tree-dir", "@x/../t"], "t: is also what -o writes; name another place"),
+        (["-o", "@t", "--print-ir-tree-dir", "@t/tree"], "t/tree: lies in what -o writes; name another place"),
+        (["--emit-resources", "@t", "--print-ir-tree-dir", "@t"], "t: is also what --emit-resources writes; "),
+        (["-o", "@tree/resources.npz", "--print-ir-tree-dir", "@tree"], "cannot be written: there is no directory"),
+    ],
+)
+def test_a_tree_of_dumps_has_a_place_of_its_own(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [one.replace("@", f"{tmp_path}/") for one in options]
+    source = tmp_path / "source.mlir"
+    source.write_text(SOURCE)
+    assert tile_opt.main([str(source), "-p", "cse", *given]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert list(tmp_path.iterdir()) == [source]
+
+
 class TestExit:
     def test_interrupt_leaves_nothing(self, source: Path, tmp_path: Path) -> None:
         plugin = tmp_path / "slow.py"

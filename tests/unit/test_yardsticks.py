@@ -34,7 +34,7 @@ from tilec.dialects import pim
 from tilec.dialects.location import located
 from tilec.dialects.pim import shape_of
 from tilec.dialects.registry import make_context
-from tilec.dialects.spat import ChannelSendOp, ComputeBatchOp, ScheduledComputeBatchOp
+from tilec.dialects.spat import ChannelSendOp, ComputeBatchOp, ScheduledComputeBatchOp, WindowAttr
 from tilec.dialects.tile import ArrayAttr
 from tilec.lowering.body_content import body_content
 from tilec.lowering.instruction_chains import chains_of
@@ -50,6 +50,7 @@ from tilec.lowering.tile_counts import (
 from tilec.passes.manager import PassManager
 from tilec.passes.pipeline import build_pipeline
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
 
 # Cores that are dealt
 
@@ -248,6 +249,11 @@ def test_rows_sent_as_planned() -> None:
     assert proxies(deferred).scheduled_cycles == proxies(realized).makespan_cycles
 
 
+def padding(window: Attribute) -> int:
+    """Columns of zeros beside a row that a window reads."""
+    return window.data.pad_left + window.data.pad_right if isinstance(window, WindowAttr) else 0
+
+
 def live_bytes(module: ModuleOp) -> int:
     """The most bytes on a core, step by step: what has a place there, from its first use to its last."""
     (chip,) = ops_of(module, pim.ProgramOp)
@@ -287,7 +293,8 @@ def live_bytes(module: ModuleOp) -> int:
                     for row in op.input_rows(index)[lane].tolist():
                         if row == OUTSIDE:
                             old = zeros.get(cores[lane], (0, 0))
-                            zeros[cores[lane]] = max(old[0], columns * channels), max(old[1], ends)
+                            beside = padding(op.windows.data[index])
+                            zeros[cores[lane]] = max(old[0], (columns + beside) * channels), max(old[1], ends)
                         else:
                             use(cores[lane], row, ends)
         slot = (sum(rows.pads) + columns) * channels + rows.slack.value.data
@@ -375,7 +382,9 @@ def test_replicas_on_cores() -> None:
     assert replicas_on_cores(GRAPH, crowded) is not None
     assert replicas_on_cores(GRAPH, crowded) == (("a", 1), ("b", 0))
     assert replicas_apart(GRAPH, crowded) == 5
-    for nothing in (replicas_on_cores, replicas_apart, nearer_than_at_random):
+    assert replicas_as_cores(GRAPH, crowded) == 4
+    assert replicas_as_cores(GRAPH, replace(crowded, cores=3)) == 3
+    for nothing in (replicas_on_cores, replicas_apart, replicas_as_cores, nearer_than_at_random):
         assert nothing(Proxies(Level.GRAPH), CHIP) is None
         assert nothing(GRAPH, Proxies(Level.SCHEDULED)) is None
 

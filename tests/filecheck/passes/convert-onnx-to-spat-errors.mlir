@@ -56,6 +56,55 @@ func.func @main() -> tensor<1x1xf32> {
 
 // -----
 
+// CHECK: error: input 'input0': its type is i32; tensors of known rank are supported
+func.func @main(%x: i32) -> i32 {
+  func.return %x : i32
+}
+
+// -----
+
+// CHECK: error: input 'input1': its type is tensor<*xf32>; tensors of known rank are supported
+func.func @main(%x: tensor<1x2xf32>, %y: tensor<*xf32>) -> tensor<1x2xf32> {
+  func.return %x : tensor<1x2xf32>
+}
+
+// -----
+
+// CHECK: error: {{.*}} (arith.constant): no lowering to the spat dialect exists for this op; remove it, or say it in the onnx dialect
+func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
+  %c = arith.constant 1 : i32
+  %y = onnx.Relu(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>
+  func.return %y : tensor<1x2xf32>
+}
+
+// -----
+
+// CHECK: error: function @main: it has 0 blocks, a network has 1; give it its body
+func.func private @main(tensor<1x2xf32>) -> tensor<1x2xf32>
+
+// -----
+
+// CHECK: error: function @main: it has 2 blocks, a network has 1; write its ops into the first
+func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
+  "cf.br"(%x) [^end] : (tensor<1x2xf32>) -> ()
+^end(%y: tensor<1x2xf32>):
+  func.return %y : tensor<1x2xf32>
+}
+
+// -----
+
+// CHECK: error: module: beside the network in @main it holds 2 other ops, the first of which is func.func @first; remove them
+func.func @first(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
+  func.return %x : tensor<1x2xf32>
+}
+func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
+  %y = onnx.Relu(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>
+  func.return %y : tensor<1x2xf32>
+}
+func.func private @second(tensor<1x2xf32>) -> tensor<1x2xf32>
+
+// -----
+
 // What onnx-simplify would remove is told to be simplified.
 // CHECK: error: node 'same' (onnx.Dropout): no lowering to the spat dialect exists for this op; run onnx-simplify first{{$}}
 // CHECK: error: node 'mm' (onnx.MatMul): no lowering {{.*}}; only what onnx-simplify rewrites is supported, see docs/operators.md

@@ -43,7 +43,7 @@ builtin.module attributes {tile.machine = "tiny4"} {
 
 // -----
 
-// CHECK: error: {{.*}}convert-spat-to-pim-errors.mlir:50:5: it is on core 4 of a machine with 4; schedule for this machine
+// CHECK: error: {{.*}}convert-spat-to-pim-errors.mlir:50:5: it is on core 4, and machine 'tiny4' has 4 cores, 0 to 3; lower it for this machine, or let tile.machine name the one that it is made for
 builtin.module attributes {tile.machine = "tiny4"} {
   func.func @main() {
     %x = spat.input "x" shape <i64[4] [1, 2, 1, 2]> : tensor<1x2x2xf32>
@@ -76,7 +76,7 @@ builtin.module attributes {tile.machine = "tiny4"} {
 
 // -----
 
-// CHECK: error: core 2: it holds 9 arrays (for fc) and has 8; schedule with spat-schedule-peft or use a larger machine
+// CHECK: error: node 'fc': a replica takes 9 arrays, and a core of machine 'tiny4' has 8; lower it for this machine
 builtin.module attributes {tile.machine = "tiny4"} {
   func.func @main() {
     %x = spat.input "x" shape <i64[2] [1, 128]> : tensor<1x1x128xf32>

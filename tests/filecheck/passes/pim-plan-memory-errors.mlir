@@ -51,7 +51,7 @@ builtin.module attributes {tile.machine = "tiny4"} {
 
 // -----
 
-// CHECK: error: node 'layer': it is on core 4 of a machine with 4; schedule for this machine
+// CHECK: error: node 'layer': it is on core 4, and machine 'tiny4' has 4 cores, 0 to 3; lower it for this machine, or let tile.machine name the one that it is made for
 builtin.module attributes {tile.machine = "tiny4"} {
   pim.program {
     %ry = pim.rows pad 0, 0 slack 0 : memref<1x2x2xf32>

@@ -29,7 +29,7 @@ func.func @main() {
 
 // -----
 
-// CHECK: error: node 'first': it is on core 9 of a machine with 4
+// CHECK: error: node 'first': it is on core 9, and machine 'tiny4' has 4 cores, 0 to 3;
 builtin.module attributes {tile.machine = "tiny4"} {
   func.func @main() {
     %x = spat.input "x" shape <i64[4] [1, 2, 1, 2]> : tensor<1x2x2xf32>
