@@ -67,6 +67,12 @@ def shape_of(value: SSAValue) -> Shape:
     return tensor_type(value).get_shape()
 
 
+def channels_of(value: SSAValue) -> int:
+    """How many channels a tensor has, along axis 1; of fewer axes, its elements."""
+    shape = shape_of(value)
+    return shape[1] if len(shape) > 1 else math.prod(shape)
+
+
 def element_type_of(value: SSAValue) -> Attribute:
     return tensor_type(value).get_element_type()
 

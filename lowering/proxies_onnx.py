@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, BlockArgument, SSAValue
 from ..analysis.proxies import UNNAMED, counts, tensor_text
 from ..dialects import onnx
 from ..dialects.location import node_name
-from ..dialects.onnx_base import OnnxOp, shape_of
+from ..dialects.onnx_base import OnnxOp, channels_of, shape_of
 from ..dialects.tile import dtype_of
 from .constants_alike import Constants
 
@@ -84,8 +84,8 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
             taken = _steps(op)
             depth.update(dict.fromkeys(op.results, before + taken))
             steps = max(steps, before + taken)
-            # As of so many ops of one step each.
-            pass_depths += math.prod(shape_of(op.results[0])) * (taken * before + taken * (taken + 1) // 2)
+            elements = sum(math.prod(shape_of(result)) for result in _read_results(op))
+            pass_depths += elements * (taken * before + taken * (taken + 1) // 2)  # as of so many ops of one step each
     return {
         "compute_instances": instances,
         "step_count": steps,
@@ -111,15 +111,20 @@ def _depends(value: SSAValue, dependent: Mapping[SSAValue, int]) -> bool:
 
 def _constant_elements(op: OnnxOp, dependent: Mapping[SSAValue, int]) -> int:
     """Elements of the constants that the op reads, but the weights of a layer: for each channel at least one."""
-    shape = shape_of(op.results[0])
-    channels = shape[1] if len(shape) > 1 else math.prod(shape)
+    channels = channels_of(op.results[0])
     read = [
         operand
         for index, operand in enumerate(op.operands)
         if not _depends(operand, dependent) and not (index == 1 and is_layer(op)) and _is_of_floats(operand)
     ]
-    divisors = channels if isinstance(op, onnx.MeanOp) else 0
-    return divisors + sum(max(channels, math.prod(shape_of(operand))) for operand in read)
+    return sum([max(channels, math.prod(shape_of(operand))) for operand in read], channels * _factors(op))
+
+
+def _factors(op: OnnxOp) -> int:
+    """Constants that the op multiplies by, but does not read."""
+    if isinstance(op, onnx.GemmOp):
+        return (op.alpha.value.data != 1) + (op.beta.value.data != 1)
+    return int(isinstance(op, onnx.MeanOp | onnx.NegOp))
 
 
 def _is_of_floats(value: SSAValue) -> bool:

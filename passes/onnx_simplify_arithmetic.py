@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from ..dialects import onnx
-from ..dialects.onnx_base import shape_of, tensor_type
+from ..dialects.onnx_base import channels_of, shape_of, tensor_type
 from ..dialects.tile import dtype_of
 from .onnx_rewrite import (
     along_channels,
@@ -126,7 +126,10 @@ class FoldIntoLayer(RewritePattern):
 
 
 class MergeArithmetic(RewritePattern):
-    """A chain of Mul and Add by constants is one Mul, then one Add: (x + a) * m is x * m + a * m."""
+    """A chain of Mul and Add by constants is one Mul, then one Add: (x + a) * m is x * m + a * m.
+
+    Not if a * m has more elements than a.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: onnx.MulOp | onnx.AddOp, rewriter: PatternRewriter) -> None:
@@ -147,6 +150,9 @@ class MergeArithmetic(RewritePattern):
                 constant = constant_like(inner + outer, first.b)
                 new = [constant, onnx.AddOp.of([first.a, constant.output])]
             case (onnx.AddOp(), onnx.MulOp()):
+                # A number becomes one for each channel, as it is read anyway.
+                if max(inner.size, channels_of(op.c)) < np.broadcast(inner, outer).size:
+                    return
                 offset = constant_like(inner * outer, first.b)
                 product = onnx.MulOp.of([first.a, op.b])
                 new = [product, offset, onnx.AddOp.of([product.c, offset.output])]

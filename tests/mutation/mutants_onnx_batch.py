@@ -134,8 +134,8 @@ def sum_left_out(module: ModuleOp) -> None:
 
 @_edit(
     "how many samples there are is not recorded",
-    Caught.NEITHER,
-    why="the program computes as many, but is allocated as for one, and the tools take them for one sample",
+    Caught.GUARD,
+    "samples",
 )
 def not_recorded(module: ModuleOp) -> None:
     del module.attributes[SAMPLES]

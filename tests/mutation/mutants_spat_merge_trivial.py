@@ -79,9 +79,9 @@ def sum_split(module: ModuleOp) -> None:
 
 @STAGE.edit(
     "windows on one tensor are made alike, so that lanes wait for rows that they do not use",
-    Caught.NEITHER,
+    Caught.GUARD,
+    "read_elements",
     program="mixed",
-    why="the rows are there in time as it is, and who sends what is not decided yet",
 )
 def wider_window(module: ModuleOp) -> None:
     (batch, *_) = [

@@ -78,6 +78,23 @@ func.func @arithmetic(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   func.return %3 : tensor<2x3xf32>
 }
 
+// A number is added to each channel anyway, so that it may become one for each; but not one for each element.
+// CHECK-LABEL: @offsets
+// CHECK:       onnx.Mul(%x, {{%.*}}) : (tensor<1x2x2x2xf32>, tensor<2x1x1xf32>)
+// CHECK:       onnx.Add({{%.*}}, {{%.*}}) : (tensor<1x2x2x2xf32>, tensor<2x1x1xf32>)
+// CHECK:       onnx.Add(%y, {{%.*}}) : (tensor<1x2x2x2xf32>, tensor<f32>)
+// CHECK:       onnx.Mul({{%.*}}, {{%.*}}) : (tensor<1x2x2x2xf32>, tensor<2x2xf32>)
+func.func @offsets(%x: tensor<1x2x2x2xf32>, %y: tensor<1x2x2x2xf32>) -> (tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>) {
+  %one = onnx.Constant #tile.array<f32[] [1.0]>
+  %m = onnx.Constant #tile.array<f32[2, 1, 1] [2.0, 3.0]>
+  %n = onnx.Constant #tile.array<f32[2, 2] [2.0, 3.0, 4.0, 5.0]>
+  %0 = onnx.Add(%x, %one) : (tensor<1x2x2x2xf32>, tensor<f32>) -> tensor<1x2x2x2xf32>
+  %1 = onnx.Mul(%0, %m) : (tensor<1x2x2x2xf32>, tensor<2x1x1xf32>) -> tensor<1x2x2x2xf32>
+  %2 = onnx.Add(%y, %one) : (tensor<1x2x2x2xf32>, tensor<f32>) -> tensor<1x2x2x2xf32>
+  %3 = onnx.Mul(%2, %n) : (tensor<1x2x2x2xf32>, tensor<2x2xf32>) -> tensor<1x2x2x2xf32>
+  func.return %1, %3 : tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>
+}
+
 // CHECK-LABEL: @sum
 // CHECK-NEXT:  [[SUM:%.*]] = onnx.Add(%a, %b)
 // CHECK-NEXT:  onnx.Add([[SUM]], %c)

@@ -14,7 +14,7 @@ func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
 // Stages first, each with its IR; then the package, counted on its streams.
 // CHECK: package sha256 {{[0-9a-f]+}}
 // CHECK-NEXT: machine and precision: tiny4 8/8/8 {{[0-9a-f]+}}
-// CHECK-NEXT: inputs and outputs: input input0 [1, 2]; output output0 [1, 2]
+// CHECK-NEXT: inputs and outputs: input input0 float32 [1, 2]; output output0 float32 [1, 2]
 // CHECK-NOT: idle
 // CHECK: stage {{ *}}level {{ *}}IR ops
 // CHECK: onnx-simplify {{ *}}onnx
