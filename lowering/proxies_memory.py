@@ -235,11 +235,13 @@ def _held(program: BatchProgram) -> Ints:
             size = math.prod(shape_of(op.result))
             readers = [use.operation for use in op.result.uses]
             uses += [(thing, batches[one], size, slice(None)) for one in readers if isinstance(one, pim.CoreBatchOp)]
-    for tensor in program.tensors:
-        for reader, rows in tensor.readers:
+    for batch in program.batches:
+        for tensor, window, rows in batch.reads:
             outside = (rows == OUTSIDE).any(axis=1)
-            if outside.any():
-                uses.append((len(program.others), program.batches[reader], tensor.row_elements, outside))
+            if window is not None and outside.any():
+                # It stands for a row with the columns beside it that the window reads.
+                beside = (window.pad_left + window.pad_right) * tensor.shape[2]
+                uses.append((len(program.others), batch, tensor.row_elements + beside, outside))
     if not uses:
         return np.zeros((0, 4), np.int64)
     core = np.concatenate([batch.lane_cores[lanes] for _, batch, _, lanes in uses])

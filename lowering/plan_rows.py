@@ -1,0 +1,154 @@
+"""Whether rows of distributed tensors keep their places: those of all tensors are looked at together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import Attribute
+from xdsl.ir import Operation
+
+from ..dialects import pim
+from ..dialects.location import place_of
+from ..dialects.spat import WindowAttr
+from ..dialects.tile import ArrayAttr
+from .event_order import PHASES
+from .memory_requests import slot_elements
+from .plan_tables import Held, PlanTables, fail
+from .row_instances import instances_of_all
+
+Ints = NDArray[np.int64]
+
+
+def check_rows(ops: Sequence[pim.RowsOp], tables: PlanTables, held: Held) -> None:
+    """Raises a TileError if a row that a core uses has no address of its own there, or something else has one; adds
+    rings, and rows that are in none, to ``held``."""
+    if ops:
+        _Rows(ops, tables).check(held)
+    for op in ops:
+        for use in op.result.uses:
+            _check_pads(op, use.operation, use.index)
+
+
+class _Rows:
+    """The rows of all tensors on all cores, one after another, and what the tables say of them."""
+
+    def __init__(self, ops: Sequence[pim.RowsOp], tables: PlanTables) -> None:
+        self._ops = ops
+        self._tables = tables
+        self._slot = np.array([slot_elements(op) * tables.element_bytes for op in ops], np.int64)
+        self._height = np.array([pim.shape_of(op.result)[0] for op in ops], np.int64)
+        found = instances_of_all(ops, {})
+        self._owner = np.repeat(np.arange(len(ops)), [len(one) for one in found])
+        self._core, self._row, self._first, self._last = (
+            np.concatenate([getattr(one, name) for one in found]) for name in ("core", "row", "first", "last")
+        )
+        self._passing = np.concatenate([one.passing for one in found])
+        self._cores = max(tables.cores, int(self._core.max(initial=0)) + 1)
+
+    def check(self, held: Held) -> None:
+        address = self._addresses()
+        inside = self._rings(address, held)
+        alone = ~inside
+        if (read := alone & ~self._passing).any():
+            self._fail(read, lambda at: f"a row that lanes on core {self._core[at]} read is in no ring")
+        slot = self._slot[self._owner[alone]]
+        held.add(self._named(alone), self._core[alone], address[alone], slot, self._first[alone], self._last[alone])
+        self._slots(address, inside)
+
+    def _addresses(self) -> Ints:
+        """The address of each row."""
+        owner, core, row, address = self._joined([op.instances for op in self._ops], 3).T
+        if (bad := (row < 0) | (row >= self._height[owner])).any():
+            fail(self._ops[owner[bad][0]], "its addresses are not in order of cores and rows, each once")
+        where = self._place(owner, core, row)
+        if (bad := where[1:] <= where[:-1]).any():
+            fail(self._ops[owner[1:][bad][0]], "its addresses are not in order of cores and rows, each once")
+        needed = self._place(self._owner, self._core, self._row)
+        at = np.minimum(np.searchsorted(where, needed), max(len(where) - 1, 0))
+        missing = where[at] != needed if len(where) else np.ones(len(needed), np.bool_)
+        if missing.any():
+            self._fail(missing, lambda at: f"row {self._row[at]} has no address on core {self._core[at]}, which uses it")
+        used = np.bincount(self._owner, minlength=len(self._ops))
+        listed = np.bincount(owner, minlength=len(self._ops))
+        if (more := listed > used).any():
+            which = int(more.argmax())
+            fail(self._ops[which], f"{listed[which]} rows have an address, and {used[which]} are used")
+        return address[at]
+
+    def _rings(self, address: Ints, held: Held) -> NDArray[np.bool_]:
+        """Which rows are in the ring that their tensor has on their core."""
+        owner, core, base, size, key = self._joined([op.rings for op in self._ops], 4).T
+        ring = owner * self._cores + core
+        order = np.argsort(ring, kind="stable")
+        owner, core, base, size, key, ring = (column[order] for column in (owner, core, base, size, key, ring))
+        if (twice := ring[1:] == ring[:-1]).any():
+            fail(self._ops[owner[1:][twice][0]], "a core has two rings")
+        mine = self._owner * self._cores + self._core
+        if not len(ring):
+            return np.zeros(len(mine), np.bool_)
+        at = np.minimum(np.searchsorted(ring, mine), len(ring) - 1)
+        distance, slot = address - base[at], self._slot[self._owner]
+        inside = (ring[at] == mine) & (distance >= 0) & (distance + slot <= size[at])
+        within = at[inside]
+        first, last = np.full(len(ring), np.iinfo(np.int64).max), np.full(len(ring), np.iinfo(np.int64).min)
+        np.minimum.at(first, within, self._first[inside])
+        np.maximum.at(last, within, self._last[inside])
+        held_rows = np.bincount(within, minlength=len(ring))
+        askew = np.bincount(within, distance[inside] % slot[inside], len(ring))
+        slot = self._slot[owner]
+        if (bad := (held_rows == 0) | (size % slot != 0) | (askew != 0)).any():
+            one = int(bad.argmax())
+            what = f"{size[one]} bytes at {base[one]}, does not hold rows of {slot[one]} bytes"
+            fail(self._ops[owner[one]], f"the ring on core {core[one]}, {what}")
+        if (late := key > first).any():
+            one = int(late.argmax())
+            fail(
+                self._ops[owner[one]],
+                f"the ring on core {core[one]} is there from key {key[one]} on, after its first row",
+            )
+        filled = np.array([any(op.pads) for op in self._ops], np.bool_)[owner]
+        begin = np.where(filled, key // PHASES * PHASES, key)
+        held.add([self._ops[one] for one in owner.tolist()], core, base, size, begin, last)
+        return inside
+
+    def _slots(self, address: Ints, inside: NDArray[np.bool_]) -> None:
+        """Of rows in rings, which start at multiples of their slot, no two are in one at once."""
+        order = np.lexsort((self._first, address, self._core, self._owner))
+        order = order[inside[order]]
+        owner, core, place, first, last = (
+            column[order] for column in (self._owner, self._core, address, self._first, self._last)
+        )
+        clash = (owner[1:] == owner[:-1]) & (core[1:] == core[:-1]) & (place[1:] == place[:-1])
+        clash &= first[1:] <= last[:-1]
+        if clash.any():
+            one = int(clash.argmax())
+            fail(self._ops[owner[one]], f"two of its rows are at address {place[one]} of core {core[one]} at once")
+
+    def _joined(self, tables: Sequence[ArrayAttr | None], columns: int) -> Ints:
+        """[n, 1 + columns] the lines of a table of each op, with the number of the op before them."""
+        found = [self._tables.table(op, table) for op, table in zip(self._ops, tables, strict=True)]
+        lines = np.concatenate([np.zeros((0, columns), np.int64), *found])
+        return np.column_stack((np.repeat(np.arange(len(found)), [len(one) for one in found]), lines))
+
+    def _place(self, owner: Ints, core: Ints, row: Ints) -> Ints:
+        """Rows of all tensors on all cores, as one number."""
+        return (owner * self._cores + core) * int(self._height.max()) + row
+
+    def _named(self, some: NDArray[np.bool_]) -> list[Operation]:
+        return [self._ops[one] for one in self._owner[some].tolist()]
+
+    def _fail(self, bad: NDArray[np.bool_], what: Callable[[int], str]) -> None:
+        at = int(bad.argmax())
+        fail(self._ops[self._owner[at]], what(at))
+
+
+def _check_pads(rows: pim.RowsOp, user: Operation, index: int) -> None:
+    """As many columns of zeros are beside the rows as windows reach over."""
+    if isinstance(user, pim.CoreBatchOp) and index < len(user.windows):
+        window: Attribute = user.windows.data[index]
+        if isinstance(window, WindowAttr) and (
+            window.data.pad_left > rows.pads[0] or window.data.pad_right > rows.pads[1]
+        ):
+            fail(rows, f"{rows.pads} columns of zeros are beside it, and {place_of(user)} reads more")
