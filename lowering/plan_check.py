@@ -162,10 +162,12 @@ def _check_reach(batch: pim.CoreBatchOp, target: Target) -> None:
     for op in batch.block.ops:
         if not isinstance(op, pim.IssueOp):
             continue
-        _, matrix, dest = op.split_operands
+        dest = op.operands[-1]
         if dest not in room:
             fail(op, "it writes to what is only read")
-        if matrix is not None:
+        if "matrix_row" in op.properties:
+            _, matrix, _ = op.split_operands
+            assert matrix is not None
             *_, columns, channels = pim.shape_of(dest)
             wide = target.array_columns
             access = op.dest_access.data

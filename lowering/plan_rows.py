@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import Attribute
 from xdsl.ir import Operation
 
 from ..dialects import pim
@@ -51,40 +51,55 @@ class _Rows:
         address = self._addresses()
         inside = self._rings(address, held)
         alone = ~inside
-        if (read := alone & ~self._passing).any():
-            self._fail(read, lambda at: f"a row that lanes on core {self._core[at]} read is in no ring")
+        read = alone & ~self._passing
+        if read.any():
+            core = self._core
+            self._fail(self._owner, read, lambda at: f"a row that lanes on core {core[at]} read is in no ring")
         slot = self._slot[self._owner[alone]]
-        held.add(self._named(alone), self._core[alone], address[alone], slot, self._first[alone], self._last[alone])
+        held.add(
+            self._named(self._owner[alone]),
+            self._core[alone],
+            address[alone],
+            slot,
+            self._first[alone],
+            self._last[alone],
+        )
         self._slots(address, inside)
 
     def _addresses(self) -> Ints:
         """The address of each row."""
         owner, core, row, address = self._joined([op.instances for op in self._ops], 3).T
-        if (bad := (row < 0) | (row >= self._height[owner])).any():
-            fail(self._ops[owner[bad][0]], "its addresses are not in order of cores and rows, each once")
         where = self._place(owner, core, row)
-        if (bad := where[1:] <= where[:-1]).any():
-            fail(self._ops[owner[1:][bad][0]], "its addresses are not in order of cores and rows, each once")
+        wrong = (row < 0) | (row >= self._height[owner])
+        wrong[1:] |= where[1:] <= where[:-1]
+        if wrong.any():
+            self._fail(owner, wrong, lambda at: "its addresses are not in order of cores and rows, each once")
         needed = self._place(self._owner, self._core, self._row)
         at = np.minimum(np.searchsorted(where, needed), max(len(where) - 1, 0))
         missing = where[at] != needed if len(where) else np.ones(len(needed), np.bool_)
         if missing.any():
-            self._fail(missing, lambda at: f"row {self._row[at]} has no address on core {self._core[at]}, which uses it")
+            core, row = self._core, self._row
+            self._fail(
+                self._owner,
+                missing,
+                lambda at: f"row {row[at]} has no address on core {core[at]}, which uses it",
+            )
         used = np.bincount(self._owner, minlength=len(self._ops))
         listed = np.bincount(owner, minlength=len(self._ops))
-        if (more := listed > used).any():
-            which = int(more.argmax())
-            fail(self._ops[which], f"{listed[which]} rows have an address, and {used[which]} are used")
+        if (listed > used).any():
+            every = np.arange(len(self._ops))
+            self._fail(every, listed > used, lambda at: f"{listed[at]} rows have an address, and {used[at]} are used")
         return address[at]
 
     def _rings(self, address: Ints, held: Held) -> NDArray[np.bool_]:
         """Which rows are in the ring that their tensor has on their core."""
-        owner, core, base, size, key = self._joined([op.rings for op in self._ops], 4).T
-        ring = owner * self._cores + core
+        table = self._joined([op.rings for op in self._ops], 4)
+        ring = table[:, 0] * self._cores + table[:, 1]
         order = np.argsort(ring, kind="stable")
-        owner, core, base, size, key, ring = (column[order] for column in (owner, core, base, size, key, ring))
-        if (twice := ring[1:] == ring[:-1]).any():
-            fail(self._ops[owner[1:][twice][0]], "a core has two rings")
+        ring = ring[order]
+        owner, core, base, size, key = table[order].T
+        if (ring[1:] == ring[:-1]).any():
+            self._fail(owner[1:], ring[1:] == ring[:-1], lambda at: "a core has two rings")
         mine = self._owner * self._cores + self._core
         if not len(ring):
             return np.zeros(len(mine), np.bool_)
@@ -95,36 +110,43 @@ class _Rows:
         first, last = np.full(len(ring), np.iinfo(np.int64).max), np.full(len(ring), np.iinfo(np.int64).min)
         np.minimum.at(first, within, self._first[inside])
         np.maximum.at(last, within, self._last[inside])
-        held_rows = np.bincount(within, minlength=len(ring))
+        rows = np.bincount(within, minlength=len(ring))
         askew = np.bincount(within, distance[inside] % slot[inside], len(ring))
         slot = self._slot[owner]
-        if (bad := (held_rows == 0) | (size % slot != 0) | (askew != 0)).any():
-            one = int(bad.argmax())
-            what = f"{size[one]} bytes at {base[one]}, does not hold rows of {slot[one]} bytes"
-            fail(self._ops[owner[one]], f"the ring on core {core[one]}, {what}")
-        if (late := key > first).any():
-            one = int(late.argmax())
-            fail(
-                self._ops[owner[one]],
-                f"the ring on core {core[one]} is there from key {key[one]} on, after its first row",
+        wrong = (rows == 0) | (size % slot != 0) | (askew != 0)
+        if wrong.any():
+            self._fail(
+                owner,
+                wrong,
+                lambda at: (
+                    f"the ring on core {core[at]}, {size[at]} bytes at {base[at]}, does not hold rows of "
+                    f"{slot[at]} bytes"
+                ),
             )
-        filled = np.array([any(op.pads) for op in self._ops], np.bool_)[owner]
-        begin = np.where(filled, key // PHASES * PHASES, key)
-        held.add([self._ops[one] for one in owner.tolist()], core, base, size, begin, last)
+        late = key > first
+        if late.any():
+            self._fail(
+                owner,
+                late,
+                lambda at: f"the ring on core {core[at]} is there from key {key[at]} on, after its first row",
+            )
+        filled = np.array([any(op.pads) for op in self._ops], np.int64)
+        begin = key - filled[owner] * (key % PHASES)
+        held.add(self._named(owner), core, base, size, begin, last)
         return inside
 
     def _slots(self, address: Ints, inside: NDArray[np.bool_]) -> None:
         """Of rows in rings, which start at multiples of their slot, no two are in one at once."""
         order = np.lexsort((self._first, address, self._core, self._owner))
         order = order[inside[order]]
-        owner, core, place, first, last = (
-            column[order] for column in (self._owner, self._core, address, self._first, self._last)
-        )
+        owner, core, place = self._owner[order], self._core[order], address[order]
+        first, last = self._first[order], self._last[order]
         clash = (owner[1:] == owner[:-1]) & (core[1:] == core[:-1]) & (place[1:] == place[:-1])
         clash &= first[1:] <= last[:-1]
         if clash.any():
-            one = int(clash.argmax())
-            fail(self._ops[owner[one]], f"two of its rows are at address {place[one]} of core {core[one]} at once")
+            self._fail(
+                owner, clash, lambda at: f"two of its rows are at address {place[at]} of core {core[at]} at once"
+            )
 
     def _joined(self, tables: Sequence[ArrayAttr | None], columns: int) -> Ints:
         """[n, 1 + columns] the lines of a table of each op, with the number of the op before them."""
@@ -136,18 +158,20 @@ class _Rows:
         """Rows of all tensors on all cores, as one number."""
         return (owner * self._cores + core) * int(self._height.max()) + row
 
-    def _named(self, some: NDArray[np.bool_]) -> list[Operation]:
-        return [self._ops[one] for one in self._owner[some].tolist()]
+    def _named(self, owner: Ints) -> list[Operation]:
+        numbers: list[int] = owner.tolist()
+        return [self._ops[one] for one in numbers]
 
-    def _fail(self, bad: NDArray[np.bool_], what: Callable[[int], str]) -> None:
+    def _fail(self, owner: Ints, bad: NDArray[np.bool_], what: Callable[[int], str]) -> NoReturn:
+        """Raises the TileError of the first thing that is ``bad``, which is of the op numbered in ``owner``."""
         at = int(bad.argmax())
-        fail(self._ops[self._owner[at]], what(at))
+        fail(self._ops[int(owner[at])], what(at))
 
 
 def _check_pads(rows: pim.RowsOp, user: Operation, index: int) -> None:
     """As many columns of zeros are beside the rows as windows reach over."""
     if isinstance(user, pim.CoreBatchOp) and index < len(user.windows):
-        window: Attribute = user.windows.data[index]
+        window = user.windows.data[index]
         if isinstance(window, WindowAttr) and (
             window.data.pad_left > rows.pads[0] or window.data.pad_right > rows.pads[1]
         ):

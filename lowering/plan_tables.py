@@ -76,10 +76,9 @@ class Held:
             mine = order[begin:stop]
             place = address[mine]
             if (pair := overlap_sweep(Buffers.build(size[mine], first[mine], last[mine]), place)) is not None:
-                one, other = pair
-                there = place_of(self._owners[mine[other]])
-                what = f"it is at address {place[one]} of core {home}, and overlaps {there} there"
-                fail(self._owners[mine[one]], what)
+                one, other = (self._owners[int(mine[at])] for at in pair)
+                what = f"it is at address {place[pair[0]]} of core {home}, and overlaps {place_of(other)} there"
+                fail(one, what)
         peaks = np.zeros(cores, np.int64)
         np.maximum.at(peaks, core, end)
         return peaks.tolist()

@@ -23,6 +23,7 @@ from .body_content import body_content
 from .constants_alike import Constants
 from .dumb_schedules import add_dumb_schedules, is_annotated
 from .op_kinds import is_of, ops_of
+from .plan_check import plan_fault
 from .program_traffic import Traffic
 from .schedule_span import SpanMemory
 from .target import Target
@@ -236,6 +237,10 @@ class _Fields:
             peak = counts({f"{core:05}": int(size) for core, size in enumerate(program.peak_bytes.array) if size})
             found["logical_core_bytes"] = found["physical_core_bytes"] = peak
             found["core_bytes_max"] = max((size for _, size in peak), default=0)
+            if self.target is not None:
+                fault = plan_fault(program, self.target)
+                found["plan_faults"] = int(fault is not None)
+                self.parts["plan_faults"] = {} if fault is None else {f"<{fault.where}: {fault.what}>": 1}
         if self.bytes is not None:
             found["host_bytes"] = self.bytes * self._global_elements()
 

@@ -23,7 +23,17 @@ def check_table(table: ArrayAttr, columns: Sequence[str], rows: int) -> None:
             raise VerifyException(f"the table names row {last} of {rows}")
 
 
-def check_addresses(table: ArrayAttr | None, columns: Sequence[str]) -> None:
-    """Of what `pim-plan-memory` adds."""
-    if table is not None and (table.shape[1:] != (len(columns),) or table.dtype.kind not in "iu"):
+def check_addresses(table: ArrayAttr | None, columns: Sequence[str], keys: int = 1) -> None:
+    """Of what `pim-plan-memory` adds: lines in order of their first ``keys`` columns, each once, since what stands
+    there twice would be written or loaded twice."""
+    if table is None:
+        return
+    if table.shape[1:] != (len(columns),) or table.dtype.kind not in "iu":
         raise VerifyException(f"a table of {', '.join(columns)} expected, not {table.tensor_type}")
+    if table.has_data and len(table.array) > 1:
+        later = table.array[1:, 0] > table.array[:-1, 0]
+        for key in range(1, keys):
+            same = (table.array[1:, :key] == table.array[:-1, :key]).all(axis=1)
+            later |= same & (table.array[1:, key] > table.array[:-1, key])
+        if not later.all():
+            raise VerifyException(f"the table is not in order of {' and '.join(columns[:keys])}, each once")
