@@ -32,11 +32,12 @@ def check_plan(module: ModuleOp) -> None:
     target = target_of(module)
     for program in module.walk():
         if isinstance(program, pim.ProgramOp):
+            check_lanes(program)
             _Check(program, target).run()
 
 
 def plan_fault(program: pim.ProgramOp, target: Target) -> TileError | None:
-    """The first thing that does not hold of what a planned program says; None if all does."""
+    """The first thing that does not hold of what a planned program says of local memory; None if all does."""
     try:
         _Check(program, target).run()
     except TileError as error:
@@ -55,7 +56,6 @@ class _Check:
         """Places in frames that were found to be apart, with the sizes and lifetimes of what is there."""
 
     def run(self) -> None:
-        check_lanes(self._program)
         ops = list(self._program.body.block.ops)
         check_rows([op for op in ops if isinstance(op, pim.RowsOp)], self._tables, self._held)
         for op in ops:
@@ -96,9 +96,9 @@ class _Check:
             allocs = [op for op in batch.block.ops if isinstance(op, pim.AllocOp)]
             if not allocs:
                 continue
-            spans = self._frame(batch, allocs)
-            for core, first, last in lives_of_lanes(batch, Phase.COMPUTE):
-                begin, end = spans[core]
+            lives = lives_of_lanes(batch, Phase.COMPUTE)
+            spans = self._frame(batch, allocs, np.array([core for core, _, _ in lives]))
+            for (core, first, last), (begin, end) in zip(lives, spans, strict=True):
                 wanted.setdefault(core, []).append(Frame(first, last, end - begin, len(framed)))
                 places[core, len(framed)] = begin
             framed.append(batch)
@@ -114,15 +114,14 @@ class _Check:
                 found.append((core, begin, end - begin, first, last))
         self._held.add(owners, *np.array(found, np.int64).reshape(-1, 5).T)
 
-    def _frame(self, batch: pim.CoreBatchOp, allocs: list[pim.AllocOp]) -> dict[int, tuple[int, int]]:
-        """By core, where the temporary tiles of a batch begin and end."""
-        cores = np.unique(batch.lane_cores)
+    def _frame(self, batch: pim.CoreBatchOp, allocs: list[pim.AllocOp], cores: Ints) -> list[tuple[int, int]]:
+        """On each of its cores, where the temporary tiles of a batch begin and end."""
         tables = [self._tables.table(alloc, alloc.addresses) for alloc in allocs]
         for alloc, table in zip(allocs, tables, strict=True):
-            if not np.array_equal(table[:, 0], cores):
+            if len(table) != len(cores) or (table[:, 0] != cores).any():
                 what = f"it has addresses on cores {table[:8, 0].tolist()}, and is used on {cores.tolist()[:8]}"
                 fail(alloc, what)
-        address = np.stack([table[:, 1] for table in tables], axis=1)
+        address = np.array(tables)[:, :, 1].T
         size = np.array([(prod(pim.shape_of(op.result)) + op.slack.value.data) * self._bytes for op in allocs])
         buffers = Buffers.build(size, *lifetimes(batch, allocs))
         content = buffers.content()
@@ -133,7 +132,7 @@ class _Check:
                 fail(allocs[pair[1]], "it overlaps another tile of its batch, which is still needed")
             self._sound_frames.add(key)
         begin, end = address.min(axis=1).tolist(), (address + size).max(axis=1).tolist()
-        return dict(zip(cores.tolist(), zip(begin, end, strict=True), strict=True))
+        return list(zip(begin, end, strict=True))
 
     def _zeros(self) -> None:
         needed = rows_of_zeros(self._program, self._bytes)
@@ -171,6 +170,6 @@ def _check_reach(batch: pim.CoreBatchOp, target: Target) -> None:
             *_, columns, channels = pim.shape_of(dest)
             wide = target.array_columns
             access = op.dest_access.data
-            last = access.start + (op.count - 1) * access.step + -(-pim.shape_of(matrix)[1] // wide) * wide
+            last = access.start + access.last(op.count) * access.step + -(-pim.shape_of(matrix)[1] // wide) * wide
             if last - columns * channels > room[dest]:
                 fail(op, f"it writes {last - columns * channels} elements behind its destination, {room[dest]} may be")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from xdsl.ir import Operation
 
-from ..analysis.buffers import Buffers
-from ..analysis.plan_validation import overlap_sweep
+from ..analysis.plan_validation import overlap_anywhere
 from ..dialects.location import place_of
 from ..dialects.tile import ArrayAttr
 from ..support.diagnostics import TileError
@@ -70,15 +68,10 @@ class Held:
             at = int(out.argmax())
             what = f"it is at bytes {address[at]} to {end[at]} of core {core[at]}, which has {capacity}"
             fail(self._owners[at], what)
-        order = np.argsort(core, kind="stable")
-        bounds = np.searchsorted(core[order], np.arange(cores + 1)).tolist()
-        for home, (begin, stop) in enumerate(pairwise(bounds)):
-            mine = order[begin:stop]
-            place = address[mine]
-            if (pair := overlap_sweep(Buffers.build(size[mine], first[mine], last[mine]), place)) is not None:
-                one, other = (self._owners[int(mine[at])] for at in pair)
-                what = f"it is at address {place[pair[0]]} of core {home}, and overlaps {place_of(other)} there"
-                fail(one, what)
+        if (pair := overlap_anywhere(core, address, size, first, last)) is not None:
+            one, other = (self._owners[at] for at in pair)
+            what = f"it is at address {address[pair[0]]} of core {core[pair[0]]}, and overlaps {place_of(other)} there"
+            fail(one, what)
         peaks = np.zeros(cores, np.int64)
         np.maximum.at(peaks, core, end)
         return peaks.tolist()
