@@ -49,22 +49,15 @@ class _Rows:
 
     def check(self, held: Held) -> None:
         address = self._addresses()
-        inside = self._rings(address, held)
-        alone = ~inside
-        read = alone & ~self._passing
-        if read.any():
+        lost = ~self._passing & ~self._rings(address, held)
+        if lost.any():
             core = self._core
-            self._fail(self._owner, read, lambda at: f"a row that lanes on core {core[at]} read is in no ring")
-        slot = self._slot[self._owner[alone]]
-        held.add(
-            self._named(self._owner[alone]),
-            self._core[alone],
-            address[alone],
-            slot,
-            self._first[alone],
-            self._last[alone],
-        )
-        self._slots(address, inside)
+            self._fail(self._owner, lost, lambda at: f"a row that lanes on core {core[at]} read is in no ring")
+        self._slots(address)
+        alone = self._passing
+        owner = self._owner[alone]
+        columns = (column[alone] for column in (self._core, address, self._slot[self._owner], self._first, self._last))
+        held.add(self._named(owner), *columns)
 
     def _addresses(self) -> Ints:
         """The address of each row."""
@@ -92,7 +85,8 @@ class _Rows:
         return address[at]
 
     def _rings(self, address: Ints, held: Held) -> NDArray[np.bool_]:
-        """Which rows are in the ring that their tensor has on their core."""
+        """Which rows are in the ring that their tensor has on their core: none that only passes, which may well be in
+        its place before it is there."""
         table = self._joined([op.rings for op in self._ops], 4)
         ring = table[:, 0] * self._cores + table[:, 1]
         order = np.argsort(ring, kind="stable")
@@ -105,7 +99,7 @@ class _Rows:
             return np.zeros(len(mine), np.bool_)
         at = np.minimum(np.searchsorted(ring, mine), len(ring) - 1)
         distance, slot = address - base[at], self._slot[self._owner]
-        inside = (ring[at] == mine) & (distance >= 0) & (distance + slot <= size[at])
+        inside = ~self._passing & (ring[at] == mine) & (distance >= 0) & (distance + slot <= size[at])
         within = at[inside]
         first, last = np.full(len(ring), np.iinfo(np.int64).max), np.full(len(ring), np.iinfo(np.int64).min)
         np.minimum.at(first, within, self._first[inside])
@@ -135,10 +129,10 @@ class _Rows:
         held.add(self._named(owner), core, base, size, begin, last)
         return inside
 
-    def _slots(self, address: Ints, inside: NDArray[np.bool_]) -> None:
+    def _slots(self, address: Ints) -> None:
         """Of rows in rings, which start at multiples of their slot, no two are in one at once."""
         order = np.lexsort((self._first, address, self._core, self._owner))
-        order = order[inside[order]]
+        order = order[~self._passing[order]]
         owner, core, place = self._owner[order], self._core[order], address[order]
         first, last = self._first[order], self._last[order]
         clash = (owner[1:] == owner[:-1]) & (core[1:] == core[:-1]) & (place[1:] == place[:-1])

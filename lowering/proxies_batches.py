@@ -233,6 +233,7 @@ class _Fields:
 
     def _add_memory(self, found: dict[str, object]) -> None:
         program = next(iter(ops_of(self.others, pim.ProgramOp)), None)
+        faults = self._part("plan_faults")
         if program is not None and program.peak_bytes is not None:
             peak = counts({f"{core:05}": int(size) for core, size in enumerate(program.peak_bytes.array) if size})
             found["logical_core_bytes"] = found["physical_core_bytes"] = peak
@@ -240,7 +241,8 @@ class _Fields:
             if self.target is not None:
                 fault = plan_fault(program, self.target)
                 found["plan_faults"] = int(fault is not None)
-                self.parts["plan_faults"] = {} if fault is None else {f"<{fault.where}: {fault.what}>": 1}
+                if fault is not None:
+                    _add(faults, f"<{fault.where}: {fault.what}>", 1)
         if self.bytes is not None:
             found["host_bytes"] = self.bytes * self._global_elements()
 
