@@ -242,7 +242,7 @@ class _Fields:
                 fault = plan_fault(program, self.target)
                 found["plan_faults"] = int(fault is not None)
                 if fault is not None:
-                    _add(faults, f"<{fault.where}: {fault.what}>", 1)
+                    _add(faults, f"<{fault.what} ({fault.where})>", 1)
         if self.bytes is not None:
             found["host_bytes"] = self.bytes * self._global_elements()
 

@@ -85,7 +85,7 @@ def test_a_plan_that_does_not_hold(edit: Edit) -> None:
     """The pass that spoils it is named, and what is wrong with it."""
     guard = Guard()
     with pytest.raises(
-        GuardError, match=f"pass '{edit.__name__}': worse: .*plan_faults 0 -> 1.*{FALSE[edit]}"
+        GuardError, match=rf"pass '{edit.__name__}': worse: .*plan_faults 0 -> 1\) at .*{FALSE[edit]}"
     ) as error:
         PassManager((edit_pass(edit, edit.__name__),), (guard, Verifier())).run(make_context(), module_at("planned"))
     assert {change.field for change in error.value.harm} == {"plan_faults"}
