@@ -40,8 +40,8 @@ class PlanTables:
         if table is None:
             raise TileError(place_of(op), f"{op.name} has no address yet", "run pim-plan-memory first")
         found = table.array.astype(np.int64, copy=False)
-        core = found[:, 0]
-        if found.size and (int(core.min()) < 0 or int(core.max()) >= self.cores or int(found.max()) > MOST_BYTES):
+        # As numbers without a sign, negative ones are the largest.
+        if found.size and (int(found.view(np.uint64).max()) > MOST_BYTES or int(found[:, 0].max()) >= self.cores):
             what = f"a table names cores that a machine of {self.cores} does not have, or addresses beyond any memory"
             fail(op, what)
         return found
