@@ -12,6 +12,9 @@ from .buffers import Buffers, Ints, MemoryPlan
 _PAIRWISE_LIMIT = 1_500
 """Buffers up to which the validator compares all pairs."""
 
+_MOST_PAIRS = 1 << 22
+"""Pairs of buffers of all cores that are compared at once."""
+
 
 def validate_plan(buffers: Buffers, plan: MemoryPlan, capacity: int) -> list[str]:
     """Lists what is wrong with ``plan``, in words; empty when it is valid. Shares nothing with the planner."""
@@ -69,4 +72,35 @@ def overlap_sweep(buffers: Buffers, address: Ints) -> tuple[int, int] | None:
                 return other, buffer
         live.insert(at, entry)
         heapq.heappush(ends, (int(buffers.last[buffer]), entry))
+    return None
+
+
+def overlap_anywhere(core: Ints, address: Ints, size: Ints, first: Ints, last: Ints) -> tuple[int, int] | None:
+    """As :func:`overlap_pairwise`, for the buffers of all cores: each is compared with those of its core that begin
+    while it lives. Where these are very many, core by core instead, by a sweep."""
+    if not len(core):
+        return None
+    order = np.lexsort((first, core))
+    moments = int(last.max() - first.min()) + 2
+    home: Ints = core * moments - int(first.min())
+    begin: Ints = (home + first)[order]
+    end: Ints = (home + last)[order]
+    behind = np.arange(1, len(order) + 1)
+    later = np.searchsorted(begin, end, side="right").astype(np.int64) - behind
+    if int(later.sum()) > _MOST_PAIRS:
+        return _overlap_by_core(core, address, size, first, last)
+    one = np.repeat(np.arange(len(order)), later)
+    other = np.arange(len(one)) + np.repeat(behind - np.cumsum(later) + later, later)
+    start, stop, some = address[order], (address + size)[order], (size > 0)[order]
+    clash = (start[one] < stop[other]) & (start[other] < stop[one]) & some[one] & some[other]
+    found = np.flatnonzero(clash)
+    return (int(order[one[found[0]]]), int(order[other[found[0]]])) if found.size else None
+
+
+def _overlap_by_core(core: Ints, address: Ints, size: Ints, first: Ints, last: Ints) -> tuple[int, int] | None:
+    for home in np.unique(core).tolist():
+        mine = np.flatnonzero(core == home)
+        pair = overlap_sweep(Buffers.build(size[mine], first[mine], last[mine]), address[mine])
+        if pair is not None:
+            return int(mine[pair[0]]), int(mine[pair[1]])
     return None

@@ -195,6 +195,12 @@ class Proxies:
     core_bytes_max: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "local memory of the fullest core")
     )
+    plan_faults: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "faults of addresses and of what is said of them")
+    )
+    zeroed_bytes: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "bytes of zeros beside rows and in place of rows")
+    )
 
     # Yardsticks (`yardsticks.py`): what short and dumb methods reach, to hold decisions against
     cores: int | None = dataclasses.field(default=None, metadata=_about(Better.SHOWN, "cores of the machine"))
@@ -227,6 +233,10 @@ class Proxies:
     )
     live_bytes_max: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "bytes that live at the same time on the fullest core")
+    )
+    needed_zero_bytes: int | None = dataclasses.field(
+        default=None,
+        metadata=_about(Better.SHOWN, "bytes of zeros beside rows that are held at once, and in place of rows"),
     )
 
     lower_bounds: tuple[str, ...] = dataclasses.field(

@@ -77,6 +77,11 @@ def with_room(name: str, part: int = ROOM) -> MappingFunction:
     return mapped
 
 
+def needed(name: str) -> MappingFunction:
+    """The yardstick ``name`` of the record after: the program follows from it, so that there is nothing to gain."""
+    return lambda before, after: getattr(after, name)
+
+
 def part_of(name: str, part: int) -> MappingFunction:
     """One part in ``part`` of the field ``name`` of the record after."""
 

@@ -38,7 +38,13 @@ _GONE = {
         *("compute_instances", "scheduled_lanes", "lanes_of_node", "lane_histogram", "span_cycles", "step_count"),
         *("order", "product_slots", "unready_reads", "read_elements"),
     ),
-    "a yardstick is for what is decided, and nothing is any more": (*("cores", "random_byte_hops", "live_bytes_max"),),
+    "a yardstick is for what is decided, and nothing is any more": (
+        "cores",
+        "random_byte_hops",
+        "live_bytes_max",
+        "needed_zero_bytes",
+    ),
+    "addresses are checked before, and zeros are instructions": ("plan_faults", "zeroed_bytes"),
 }
 
 

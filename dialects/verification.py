@@ -71,10 +71,20 @@ def verify_messages(messages: ArrayAttr, rows: int) -> None:
         raise VerifyException("a message from a core to itself")
 
 
-def verify_addresses(table: ArrayAttr | None, columns: Sequence[str]) -> None:
-    """A table that `pim-plan-memory` adds has these columns. The stream check looks at the addresses in it."""
-    if table is not None and (table.shape[1:] != (len(columns),) or table.dtype.kind not in "iu"):
+def verify_addresses(table: ArrayAttr | None, columns: Sequence[str], keys: int = 1) -> None:
+    """A table that `pim-plan-memory` adds has these columns; its lines are in order of the first ``keys`` of them, each
+    once, since what stands there twice would be written or loaded twice."""
+    if table is None:
+        return
+    if table.shape[1:] != (len(columns),) or table.dtype.kind not in "iu":
         raise VerifyException(f"a table of {', '.join(columns)} expected, not {table.tensor_type}")
+    if table.has_data and len(table.array) > 1:
+        later = table.array[1:, 0] > table.array[:-1, 0]
+        for key in range(1, keys):
+            same = (table.array[1:, :key] == table.array[:-1, :key]).all(axis=1)
+            later |= same & (table.array[1:, key] > table.array[:-1, key])
+        if not later.all():
+            raise VerifyException(f"the table is not in order of {' and '.join(columns[:keys])}, each once")
 
 
 def verify_schedule(cores: ArrayAttr, replicas: int, steps: ArrayAttr, lanes: int) -> None:

@@ -145,11 +145,11 @@ def _fetched(batch: pim.CoreBatchOp, constant: SSAValue) -> dict[int, int]:
 
 def lives_of_lanes(batch: pim.CoreBatchOp, begin: Phase) -> list[tuple[int, int, int]]:
     """Each core of a batch, the key of phase ``begin`` of its first lane there, and the last key of the last one."""
-    first, last = event_key(batch.steps.array, begin), event_key(batch.last_steps, Phase.COMPUTE)
-    cores = batch.lane_cores
-    return [
-        (core, int(first[cores == core].min()), int(last[cores == core].max())) for core in np.unique(cores).tolist()
-    ]
+    cores, index = np.unique(batch.lane_cores, return_inverse=True)
+    first, last = np.full(len(cores), np.iinfo(np.int64).max), np.full(len(cores), np.iinfo(np.int64).min)
+    np.minimum.at(first, index, event_key(batch.steps.array, begin))
+    np.maximum.at(last, index, event_key(batch.last_steps, Phase.COMPUTE))
+    return list(zip(cores.tolist(), first.tolist(), last.tolist(), strict=True))
 
 
 def lifetimes(batch: pim.CoreBatchOp, allocs: Sequence[pim.AllocOp]) -> tuple[list[int], list[int]]:

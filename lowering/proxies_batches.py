@@ -23,6 +23,7 @@ from .body_content import body_content
 from .constants_alike import Constants
 from .dumb_schedules import add_dumb_schedules, is_annotated
 from .op_kinds import is_of, ops_of
+from .plan_check import plan_fault
 from .program_traffic import Traffic
 from .schedule_span import SpanMemory
 from .target import Target
@@ -239,10 +240,16 @@ class _Fields:
 
     def _add_memory(self, found: dict[str, object]) -> None:
         program = next(iter(ops_of(self.others, pim.ProgramOp)), None)
+        faults = self._part("plan_faults")
         if program is not None and program.peak_bytes is not None:
             peak = counts({f"{core:05}": int(size) for core, size in enumerate(program.peak_bytes.array) if size})
             found["logical_core_bytes"] = found["physical_core_bytes"] = peak
             found["core_bytes_max"] = max((size for _, size in peak), default=0)
+            if self.target is not None:
+                fault = plan_fault(program, self.target)
+                found["plan_faults"] = int(fault is not None)
+                if fault is not None:
+                    _add(faults, f"<{fault.what} ({fault.where})>", 1)
         if self.bytes is not None:
             found["host_bytes"] = self.bytes * self._global_elements()
 

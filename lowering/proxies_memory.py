@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from ..analysis.window import OUTSIDE
 from ..dialects import pim
 from ..dialects.pim import IssueOp, shape_of
 from ..dialects.spat import WindowAttr
-from .batch_program import Batch, BatchProgram
+from .batch_program import BatchProgram
 from .op_kinds import ops_of
 from .target import Target
 
@@ -65,6 +66,11 @@ def _slot_elements(rows: pim.RowsOp) -> int:
     return (sum(rows.pads) + columns) * channels + rows.slack.value.data
 
 
+def _beside(rows: pim.RowsOp) -> int:
+    """Elements of the columns of zeros beside a row."""
+    return sum(rows.pads) * shape_of(rows.result)[2]
+
+
 def _row_elements(batches: Sequence[pim.CoreBatchOp], others: Sequence[Operation]) -> int:
     """Of tensors: a row of each with the columns beside it that its widest windows read."""
     roots: dict[SSAValue, SSAValue] = {}
@@ -108,19 +114,47 @@ def overwritten(ops: Sequence[Operation]) -> tuple[int, int]:
     return len(saved), sum(math.prod(shape_of(value)) for value in saved)
 
 
-def live_bytes_max(program: BatchProgram, target: Target) -> int:
-    """The most bytes that live at the same time on a core.
+class Needs(NamedTuple):
+    """What a planned program needs of local memories."""
+
+    live_bytes_max: int
+    """The most bytes that live at the same time on a core."""
+    zero_bytes: int
+    """Zeros beside as many rows as are held at once, and one row of zeros on each core that reads any."""
+
+
+def needs_of_plan(program: BatchProgram, target: Target) -> Needs:
+    """What a program needs, whatever its plan.
 
     What lives is what has one place: the rows of a tensor, as many as there are at once, from the first one's arrival
     to the last one's end; the tiles of all batches, of which only those have a place of their own whose lanes interrupt
-    others or are interrupted; constants from their first use to the last; and a row of zeros.
+    others or are interrupted; constants from when they are loaded to their last use; and a row of zeros.
     """
     batches = program.batches
     core, first, last = program.lane_columns
     frames = [batch.body.once("frame", partial(_frame_elements, batch.body_ops)) for batch in batches]
     owner = np.repeat(np.arange(len(batches)), [batch.lanes for batch in batches])
     lanes = _places_of_tiles(core, first, last, owner, np.array(frames, np.int64))
-    return target.element_bytes * _most_at_once(np.concatenate([_rings(*_rows(program)), _held(program), lanes]))
+    tensors = ops_of(program.others, pim.RowsOp)
+    rings, tensor = _rings(*_rows(program, tensors))
+    slot, beside = np.array([(_slot_elements(op), _beside(op)) for op in tensors], np.int64).reshape(-1, 2)[tensor].T
+    constants, zeros = _constants(program), _zeros(program)
+    return Needs(
+        target.element_bytes * _most_at_once(np.concatenate([rings, constants, zeros, lanes])),
+        target.element_bytes * int((rings[:, 3] // slot * beside).sum() + zeros[:, 3].sum()),
+    )
+
+
+def zeroed_bytes(program: BatchProgram, target: Target) -> int:
+    """Bytes of zeros that the plan has written: beside all places of rings, and in place of rows."""
+    found = 0
+    for op in ops_of(program.others, pim.RowsOp):
+        if any(op.pads) and op.rings is not None:
+            places = op.rings.array[:, 2] // (_slot_elements(op) * target.element_bytes)
+            found += int(places.sum()) * _beside(op) * target.element_bytes
+    for op in ops_of(program.others, pim.ProgramOp):
+        found += 0 if op.zeros is None else int(op.zeros.array[:, 2].sum())
+    return found
 
 
 def _places_of_tiles(core: Ints, first: Ints, last: Ints, owner: Ints, size: Ints) -> Ints:
@@ -146,12 +180,13 @@ def _places_of_tiles(core: Ints, first: Ints, last: Ints, owner: Ints, size: Int
     return np.stack((places // (len(size) + 1), since, until, largest), axis=1)
 
 
-def _rings(lines: Ints, tensor: Ints) -> Ints:
+def _rings(lines: Ints, tensor: Ints) -> tuple[Ints, Ints]:
     """Lines of core, first and last step and size: of each tensor, on each core, the most of its rows at once, from the
-    first one on until the last one. ``lines`` are those of the rows of each ``tensor``."""
+    first one on until the last one; and the number of the tensor of each. ``lines`` are those of the rows of each
+    ``tensor``."""
     core, first, last, size = lines.T
     if not len(core):
-        return lines
+        return lines, tensor
     ring = tensor * _CORES + core
     moment, owner = np.concatenate((first, last + 1)), np.concatenate((ring, ring))
     change = np.concatenate((size, -size))
@@ -162,13 +197,13 @@ def _rings(lines: Ints, tensor: Ints) -> Ints:
     by_ring = np.argsort(ring, kind="stable")
     begin = np.flatnonzero(np.diff(ring[by_ring], prepend=-1))
     since, until = np.minimum.reduceat(first[by_ring], begin), np.maximum.reduceat(last[by_ring], begin)
-    return np.stack((core[by_ring][begin], since, until, depth), axis=1)
+    return np.stack((core[by_ring][begin], since, until, depth), axis=1), tensor[by_ring][begin]
 
 
-def _rows(program: BatchProgram) -> tuple[Ints, Ints]:
+def _rows(program: BatchProgram, ops: Sequence[pim.RowsOp]) -> tuple[Ints, Ints]:
     """Lines of core, first and last step and size of the rows of all tensors on all cores that have them; and the
-    number of the tensor of each."""
-    slots = {program.values[id(op.result)]: _slot_elements(op) for op in ops_of(program.others, pim.RowsOp)}
+    number of the tensor of each: ``ops`` are all that make tensors."""
+    slots = {program.values[id(op.result)]: _slot_elements(op) for op in ops}
     rows = [tensor.shape[0] for tensor in slots]
     first_row = dict(zip(slots, accumulate(rows, initial=0), strict=False))
     made = [(tensor, program.batches[tensor.producer]) for tensor in slots if tensor.producer is not None]
@@ -225,37 +260,62 @@ _CORES = 1 << 24
 """More than there are cores."""
 
 
-def _held(program: BatchProgram) -> Ints:
-    """Lines of core, first and last step and size of what is on a core until the last of all its uses, as large as the
-    largest of them needs it: constants, from their first use, and a row of zeros, from the start, which is as long as a
-    row with the columns beside it that a window reads."""
+def _constants(program: BatchProgram) -> Ints:
+    """Lines of core, first and last step and size of constants, from when they are loaded, as planned, or else from
+    their first use, to their last use."""
     batches = {batch.op: batch for batch in program.batches}
-    uses: list[tuple[int, Batch, int, NDArray[np.bool_] | slice]] = []
+    uses = _Uses()
     for thing, op in enumerate(program.others):
-        if isinstance(op, pim.ConstantRowsOp):
-            size = math.prod(shape_of(op.result))
-            readers = [use.operation for use in op.result.uses]
-            uses += [(thing, batches[one], size, slice(None)) for one in readers if isinstance(one, pim.CoreBatchOp)]
+        if not isinstance(op, pim.ConstantRowsOp):
+            continue
+        size = math.prod(shape_of(op.result))
+        for use in op.result.uses:
+            reader = use.operation
+            if not isinstance(reader, pim.CoreBatchOp):
+                continue
+            batch = batches[reader]
+            uses.add(thing, size, batch.lane_cores, batch.lane_steps, batch.last_steps)
+            if batch.fetches is not None:
+                numbers = [number for number, one in enumerate(reader.loaded_constants) if one is op.result]
+                _, core, step = batch.fetches[np.isin(batch.fetches[:, 0], numbers)].T
+                uses.add(thing, size, core, step, step)
+    return uses.lines()
+
+
+def _zeros(program: BatchProgram) -> Ints:
+    """Lines of core, first and last step and size of rows of zeros, which are there from the start, as long as the
+    longest that is read there: with the columns beside it that the window reads."""
+    uses = _Uses()
     for batch in program.batches:
         for tensor, window, rows in batch.reads:
             outside = (rows == OUTSIDE).any(axis=1)
-            if outside.any():
-                beside = 0 if window is None else window.pad_left + window.pad_right
-                size = tensor.row_elements + beside * tensor.shape[-1]
-                uses.append((len(program.others), batch, size, outside))
-    if not uses:
-        return np.zeros((0, 4), np.int64)
-    core = np.concatenate([batch.lane_cores[lanes] for _, batch, _, lanes in uses])
-    first = np.concatenate([batch.lane_steps[lanes] for _, batch, _, lanes in uses])
-    last = np.concatenate([batch.last_steps[lanes] for _, batch, _, lanes in uses])
-    counts = [len(batch.lane_cores[lanes]) for _, batch, _, lanes in uses]
-    thing, size = (np.repeat(column, counts) for column in zip(*((one, size) for one, _, size, _ in uses), strict=True))
-    places, index = np.unique(thing * _CORES + core, return_inverse=True)
-    since, until, largest = np.full(len(places), _NEVER), np.full(len(places), _START), np.zeros(len(places), np.int64)
-    np.minimum.at(since, index, np.where(thing == len(program.others), _START, first))
-    np.maximum.at(until, index, last)
-    np.maximum.at(largest, index, size)
-    return np.column_stack((places % _CORES, since, until, largest))
+            if window is not None and outside.any():
+                size = tensor.row_elements + (window.pad_left + window.pad_right) * tensor.shape[2]
+                core, last = batch.lane_cores[outside], batch.last_steps[outside]
+                uses.add(0, size, core, np.full(len(core), _START), last)
+    return uses.lines()
+
+
+class _Uses:
+    """Uses of things, each of which is on a core from the first to the last, as large as the largest needs it."""
+
+    def __init__(self) -> None:
+        self._uses: list[Ints] = []
+
+    def add(self, thing: int, size: int, core: Ints, first: Ints, last: Ints) -> None:
+        """Uses of the ``thing`` of this number, one on each ``core`` from step ``first`` to ``last``."""
+        self._uses.append(np.stack((thing * _CORES + core, first, last, np.full(len(core), size)), axis=1))
+
+    def lines(self) -> Ints:
+        """[n, 4] core, first and last step and size of each thing on each core."""
+        place, first, last, size = np.concatenate([np.zeros((0, 4), np.int64), *self._uses]).T
+        places, index = np.unique(place, return_inverse=True)
+        since, until = np.full(len(places), _NEVER), np.full(len(places), _START)
+        largest = np.zeros(len(places), np.int64)
+        np.minimum.at(since, index, first)
+        np.maximum.at(until, index, last)
+        np.maximum.at(largest, index, size)
+        return np.stack((places % _CORES, since, until, largest), axis=1)
 
 
 _START = -1

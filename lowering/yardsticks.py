@@ -17,7 +17,7 @@ from ..dialects import pim, spat
 from .batch_program import BatchProgram
 from .body_costs import Amounts, by_node
 from .body_memory import TileBody
-from .proxies_memory import buffer_elements, live_bytes_max, overwritten
+from .proxies_memory import buffer_elements, needs_of_plan, overwritten, zeroed_bytes
 from .target import Target
 from .tile_counts import element_passes, needless_ops, repeatable_constants, unpacked_products
 
@@ -143,7 +143,8 @@ def _repeats(value: object) -> bool:
 def _add_memory(program: BatchProgram, target: Target, found: dict[str, object]) -> None:
     """What buffers take, before they have addresses; then, what of them lives at the same time."""
     if any(isinstance(op, pim.ProgramOp) and op.peak_bytes is not None for op in program.others):
-        found["live_bytes_max"] = live_bytes_max(program, target)
+        found["zeroed_bytes"] = zeroed_bytes(program, target)
+        found["live_bytes_max"], found["needed_zero_bytes"] = needs_of_plan(program, target)
         return
     size = target.element_bytes
     found["buffer_bytes"] = size * buffer_elements(program, target)

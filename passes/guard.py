@@ -360,7 +360,14 @@ def blame(name: str, before: Survey, after: Survey) -> list[str]:
     else:
         deltas = harm_by_name(old, new, FIELDS[name].better)
     worst = sorted(deltas.items(), key=lambda item: (-item[1], item[0]))[:MOST_NODES]
-    return [f"node '{node}'" if not node.startswith("<") else f"op {node[1:-1]}" for node, _ in worst]
+    return [_named(node) for node, _ in worst]
+
+
+def _named(part: str) -> str:
+    """What stands for a part of a field: a node, an op between angle brackets, or there, a fault in words."""
+    if not part.startswith("<"):
+        return f"node '{part}'"
+    return part[1:-1] if " " in part else f"op {part[1:-1]}"
 
 
 def _restore(module: ModuleOp, saved: ModuleOp) -> None:

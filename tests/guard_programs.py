@@ -26,9 +26,11 @@ LEVELS = {
     "spat-materialize-schedule",
     "tensors": "",
     "buffers": "",
+    "planned": "",
 }
 LEVELS["tensors"] = LEVELS["scheduled"] + ",convert-spat-to-pim"
 LEVELS["buffers"] = LEVELS["tensors"] + ",pim-bufferize"
+LEVELS["planned"] = LEVELS["buffers"] + ",pim-plan-memory"
 
 
 def network(size: int = 8) -> onnx.ModelProto:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import sabotage_plans as plans
 from ir_edits import BATCHES, MESSAGES, array_of, batches_of, body_ops, layers_of, ops_of, set_array, set_number
 from tilec.dialects import onnx, pim, spat
 from tilec.dialects.tile import ArrayAttr
@@ -77,6 +78,7 @@ def uniformly_later(module: ModuleOp) -> None:
         set_array(op, "messages", array_of(op, "messages") + np.array([0, 0, 0, 1000]))
     for op in ops_of(module, pim.LoadOp):
         set_array(op, "rows", array_of(op, "rows") + np.array([0, 0, 1000]))
+    plans.put_off(module, 1000)
 
 
 def constants_when_needed(module: ModuleOp) -> None:

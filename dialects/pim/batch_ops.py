@@ -193,8 +193,9 @@ class CoreBatchOp(PlacedBatchOp):
         for op in self.block.ops:
             if not isinstance(op, allowed):
                 raise VerifyException(f"{op.name} in a body of {', '.join(kind.name for kind in allowed)}")
-            if isinstance(op, IssueOp) and op.groups is not None and op.groups.shape != (self.replica_count,):
-                raise VerifyException(f"{op.groups.shape[0]} array groups for {self.replica_count} replicas")
+            groups = op.properties.get("groups")  # the instruction itself may be invalid, which is for it to say
+            if isinstance(groups, ArrayAttr) and groups.shape != (self.replica_count,):
+                raise VerifyException(f"array groups {groups.tensor_type} for {self.replica_count} replicas")
         last = self.block.last_op
         if isinstance(last, YieldOp):
             yielded = [shape_of(value) for value in last.values]

@@ -103,7 +103,8 @@ class AllocOp(IRDLOperation):
         self.verify_arrays()
 
     def verify_arrays(self) -> None:
-        """Raises a VerifyException if the table has wrong columns. The stream check looks at addresses."""
+        """Raises a VerifyException if the table has wrong columns, or says something twice. The check of plans looks
+        at addresses."""
         verify_addresses(self.addresses, ("core", "address"))
 
 

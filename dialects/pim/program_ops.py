@@ -27,6 +27,7 @@ from ..network_io import NetworkInputOp, NetworkOutputOp
 from ..shaped_types import TILE, TILE_OR_ROWS, shape_of
 from ..tile import ArrayAttr
 from ..traits import Isolated, VerifiedAlone
+from ..verification import verify_addresses
 from .values import VALUES
 
 
@@ -53,6 +54,11 @@ class ProgramOp(IRDLOperation):
 
     def __init__(self, body: Region) -> None:
         super().__init__(regions=[body])
+
+    def verify_(self) -> None:
+        verify_addresses(self.zeros, ("core", "address", "bytes"))
+        if self.peak_bytes is not None and len(self.peak_bytes.shape) != 1:
+            raise VerifyException(f"bytes of each core expected, not {self.peak_bytes.tensor_type}")
 
 
 @irdl_op_definition

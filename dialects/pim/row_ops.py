@@ -77,8 +77,9 @@ class RowsOp(IRDLOperation):
         self.verify_arrays()
 
     def verify_arrays(self) -> None:
-        """Raises a VerifyException if the tables have wrong columns. The stream check looks at addresses."""
-        verify_addresses(self.instances, ("core", "row", "address"))
+        """Raises a VerifyException if the tables have wrong columns, or say something twice. The check of plans looks
+        at addresses."""
+        verify_addresses(self.instances, ("core", "row", "address"), keys=2)
         verify_addresses(self.rings, ("core", "address", "bytes", "key of the first row"))
 
 
@@ -114,7 +115,8 @@ class ConstantRowsOp(IRDLOperation):
         self.verify_arrays()
 
     def verify_arrays(self) -> None:
-        """Raises a VerifyException if the table has wrong columns. The stream check looks at addresses."""
+        """Raises a VerifyException if the table has wrong columns, or says something twice. The check of plans looks
+        at addresses."""
         verify_addresses(self.instances, ("core", "address", "step"))
 
 

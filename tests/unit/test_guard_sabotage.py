@@ -11,6 +11,7 @@ import pytest
 import sabotage_edits as edits
 import sabotage_networks as networks
 import sabotage_packages as packages
+import sabotage_plans as plans
 import sabotage_texts as texts
 from compilation import parse_module
 from forbidden_trades import IMPOSSIBLE, LEVELS, Trade, table
@@ -290,6 +291,10 @@ SABOTAGES = (
         edits.clone_instead,
     ),
     Sabotage((Trade.HOST_WORK,), edits.to_the_host, SPAT_AND_PIM, ("host_ops",)),
+    Sabotage(
+        (Trade.INSTRUCTIONS,), plans.deeper_ring, ("planned",), ("zeroed_bytes",), plans.moved_where_there_is_room
+    ),
+    Sabotage((Trade.LONGER_PATH,), plans.late_constants, ("planned",), ("plan_faults",), edits.uniformly_later),
 )
 CASES = [(one, level) for one in SABOTAGES for level in one.levels]
 
@@ -321,7 +326,7 @@ PACKAGES = {
 
 # All of them
 
-LEVEL_OF = {"placed": "scheduled"}
+LEVEL_OF = {"placed": "scheduled", "planned": "buffers"}
 
 
 def sabotages() -> dict[tuple[Trade, str], list[str]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilec.analysis import gap_placement
+from tilec.analysis import gap_placement, plan_validation
 from tilec.analysis.buffers import Buffers, MemoryPlan, holders_at, live_bytes
 from tilec.analysis.liveness import CapacityError, plan_cores, plan_memory
 from tilec.analysis.plan_validation import overlap_pairwise, overlap_sweep, validate_plan
@@ -95,6 +96,24 @@ def test_the_two_overlap_tests_agree(buffers: Buffers, seed: int) -> None:
         rng.integers(0, 100)
     )
     assert (overlap_pairwise(buffers, address) is None) == (overlap_sweep(buffers, address) is None)
+
+
+@settings(deadline=None)
+@given(problems(), st.integers(0, 2**32), st.booleans())
+def test_overlaps_on_all_cores_are_those_on_each(buffers: Buffers, seed: int, at_once: bool) -> None:
+    """All cores together, or one after another where there is much to compare."""
+    rng = np.random.default_rng(seed)
+    core, address = rng.integers(0, 3, len(buffers)), rng.integers(0, 200, len(buffers))
+    expected = set[frozenset[int]]()
+    for one, other in itertools.combinations(range(len(buffers)), 2):
+        together = core[one] == core[other] and max(buffers.first[[one, other]]) <= min(buffers.last[[one, other]])
+        end = address + buffers.size
+        if together and max(address[[one, other]]) < min(end[[one, other]]) and buffers.size[[one, other]].all():
+            expected.add(frozenset((one, other)))
+    with patch.object(plan_validation, "_MOST_PAIRS", PLENTY if at_once else -1):
+        found = plan_validation.overlap_anywhere(core, address, buffers.size, buffers.first, buffers.last)
+    assert (found is None) == (not expected)
+    assert found is None or frozenset(found) in expected
 
 
 @settings(deadline=None)

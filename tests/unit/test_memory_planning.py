@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations, count
+from itertools import combinations, count, pairwise
 
 import numpy as np
 import pytest
 from compilation import lower
-from odd_models import MODELS, build
+from odd_models import MODELS, Build, Graph, build
 from tilec.dialects import pim
+from tilec.dialects.registry import make_context
+from tilec.lowering import plan_check
 from tilec.lowering.event_order import PROLOGUE, Phase, event_key
+from tilec.lowering.onnx_importer import import_onnx
 from tilec.lowering.target import target_of
+from tilec.passes.guard import Guard
+from tilec.passes.manager import PassManager, Verifier
+from tilec.passes.pipeline import build_pipeline
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
@@ -222,7 +228,44 @@ def check_plan(module: ModuleOp) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_plan(name: str, machine: str) -> None:
     make, shape = MODELS[name]
-    check_plan(lower(build(make, *shape), machine))
+    module = lower(build(make, *shape), machine)
+    check_plan(module)
+    plan_check.check_plan(module)
+
+
+def dilated(g: Graph) -> str:
+    x = g.add("Conv", "x", g.weight(8, 3, 4, 4), dilations=[3, 3], pads=[4] * 4)
+    return g.add("Conv", x, g.weight(130, 8, 2, 2), g.weight(130), dilations=[3, 3], pads=[1] * 4, strides=[2, 1])
+
+
+def perceptron(g: Graph) -> str:
+    x, sizes = "x", (7, 257, 128, 257, 128, 10)
+    for inputs, outputs in pairwise(sizes):
+        x = g.add("Relu", g.add("Gemm", x, g.weight(inputs, outputs), g.weight(outputs)))
+    return x
+
+
+def products_in_turns(g: Graph) -> str:
+    """Of 56 columns, some at a time, which go to the same place each time."""
+    return g.add("Relu", g.conv("x", 64, 128, 1))
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "machine", "samples"),
+    [
+        (dilated, (1, 3, 49, 3), "reference144", 3),
+        (perceptron, (1, 7), "tiny4", 3),
+        (products_in_turns, (1, 64, 2, 56), "reference144", 1),
+    ],
+)
+def test_plans_that_were_refused(make: Build, shape: tuple[int, ...], machine: str, samples: int) -> None:
+    """A row that only passes is where a ring comes to be later, or products write to places again and again: the check
+    of plans took both for faults."""
+    module = import_onnx(build(make, *shape).SerializeToString())
+    pipeline = f"tile-default{{machine={machine} samples={samples}}}"
+    PassManager(build_pipeline(pipeline), (Guard(), Verifier())).run(make_context(), module)
+    plan_check.check_plan(module)
+    check_plan(module)
 
 
 def test_the_replay_sees_an_overlap() -> None:

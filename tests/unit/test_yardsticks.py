@@ -34,7 +34,7 @@ from tilec.dialects import pim
 from tilec.dialects.location import located
 from tilec.dialects.pim import shape_of
 from tilec.dialects.registry import make_context
-from tilec.dialects.spat import ChannelSendOp, ComputeBatchOp, ScheduledComputeBatchOp, WindowAttr
+from tilec.dialects.spat import ChannelSendOp, ComputeBatchOp, ScheduledComputeBatchOp
 from tilec.dialects.tile import ArrayAttr
 from tilec.lowering.body_content import body_content
 from tilec.lowering.instruction_chains import chains_of
@@ -50,7 +50,6 @@ from tilec.lowering.tile_counts import (
 from tilec.passes.manager import PassManager
 from tilec.passes.pipeline import build_pipeline
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute
 
 # Cores that are dealt
 
@@ -249,17 +248,14 @@ def test_rows_sent_as_planned() -> None:
     assert proxies(deferred).scheduled_cycles == proxies(realized).makespan_cycles
 
 
-def padding(window: Attribute) -> int:
-    """Columns of zeros beside a row that a window reads."""
-    return window.data.pad_left + window.data.pad_right if isinstance(window, WindowAttr) else 0
-
-
-def live_bytes(module: ModuleOp) -> int:
-    """The most bytes on a core, step by step: what has a place there, from its first use to its last."""
+def live_bytes(module: ModuleOp) -> tuple[int, int]:
+    """The most bytes on a core, step by step: what has a place there, from its first use to its last; and the bytes of
+    zeros, beside rows and in place of rows."""
     (chip,) = ops_of(module, pim.ProgramOp)
     size_of = target_of(module).element_bytes
     periods: list[tuple[int, int, int, int]] = []
     zeros: dict[int, tuple[int, int]] = {}
+    beside = 0
     batches = ops_of(module, pim.CoreBatchOp)
     tiles_of: list[tuple[pim.CoreBatchOp, int, int, int, int]] = []
     for rows in ops_of(module, pim.RowsOp):
@@ -293,8 +289,8 @@ def live_bytes(module: ModuleOp) -> int:
                     for row in op.input_rows(index)[lane].tolist():
                         if row == OUTSIDE:
                             old = zeros.get(cores[lane], (0, 0))
-                            beside = padding(op.windows.data[index])
-                            zeros[cores[lane]] = max(old[0], (columns + beside) * channels), max(old[1], ends)
+                            wide = int(np.prod(shape_of(op.input_arguments[index])[1:]))
+                            zeros[cores[lane]] = max(old[0], wide), max(old[1], ends)
                         else:
                             use(cores[lane], row, ends)
         slot = (sum(rows.pads) + columns) * channels + rows.slack.value.data
@@ -302,6 +298,8 @@ def live_bytes(module: ModuleOp) -> int:
             lives = [(first[core, row], end) for (core, row), end in last.items() if core == home]
             depth = max(sum(begin <= step <= end for begin, end in lives) for step, _ in lives)
             periods.append((home, min(lives)[0], max(end for _, end in lives), depth * slot))
+            beside += depth * sum(rows.pads) * channels
+    beside += sum(size for size, _ in zeros.values())
     periods += [(core, -1, end, size) for core, (size, end) in zeros.items()]
     for op in batches:
         frame = 0
@@ -332,6 +330,10 @@ def live_bytes(module: ModuleOp) -> int:
         users = [op for op in batches if constant.result in op.constants]
         for core in {core for op in users for core in op.lane_cores.tolist()}:
             begin = min(int(op.steps.array[op.lane_cores == core].min()) for op in users if core in op.lane_cores)
+            for op in users:
+                number = list(op.constants).index(constant.result)
+                planned = [] if op.fetches is None else op.fetches.array.tolist()
+                begin = min([begin, *(step for one, home, step in planned if (one, home) == (number, core))])
             end = max(int(op.last_steps[op.lane_cores == core].max()) for op in users if core in op.lane_cores)
             periods.append((core, begin, end, int(np.prod(shape_of(constant.result)))))
     most = 0
@@ -341,13 +343,16 @@ def live_bytes(module: ModuleOp) -> int:
             held[core] += size * (begin <= step <= end)
         most = max(most, *held.values())
     assert chip.peak_bytes is not None
-    return size_of * most
+    return size_of * most, size_of * beside
 
 
 def test_bytes_that_live_at_the_same_time() -> None:
     module = lower(network(), "tiny4")
     found = proxies(module)
-    assert found.live_bytes_max == live_bytes(module)
+    assert (found.live_bytes_max, found.needed_zero_bytes) == live_bytes(module)
+    assert found.zeroed_bytes is not None
+    assert found.needed_zero_bytes is not None
+    assert 0 < found.zeroed_bytes <= found.needed_zero_bytes
     assert found.core_bytes_max is not None
     assert found.core_bytes_max <= found.live_bytes_max * 3 // 2
 
@@ -382,9 +387,7 @@ def test_replicas_on_cores() -> None:
     assert replicas_on_cores(GRAPH, crowded) is not None
     assert replicas_on_cores(GRAPH, crowded) == (("a", 1), ("b", 0))
     assert replicas_apart(GRAPH, crowded) == 5
-    assert replicas_as_cores(GRAPH, crowded) == 4
-    assert replicas_as_cores(GRAPH, replace(crowded, cores=3)) == 3
-    for nothing in (replicas_on_cores, replicas_apart, replicas_as_cores, nearer_than_at_random):
+    for nothing in (replicas_on_cores, replicas_apart, nearer_than_at_random):
         assert nothing(Proxies(Level.GRAPH), CHIP) is None
         assert nothing(GRAPH, Proxies(Level.SCHEDULED)) is None
 
