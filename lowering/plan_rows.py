@@ -125,7 +125,8 @@ class _Rows:
                 lambda at: f"the ring on core {core[at]} is there from key {key[at]} on, after its first row",
             )
         filled = np.array([any(op.pads) for op in self._ops], np.bool_)
-        begin: Ints = np.where(filled[owner], begin_of(step_of(key)), key)
+        whole: Ints = begin_of(step_of(key))
+        begin = np.where(filled[owner], whole, key)
         held.add(self._named(owner), core, base, size, begin, last)
         return inside
 
