@@ -143,6 +143,9 @@ class Proxies:
     constant_elements: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "elements of constants that are read, but weights of layers")
     )
+    layer_reads: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "elements that layers with weights read")
+    )
     pass_depths: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "steps up to each element that is computed, of all elements")
     )

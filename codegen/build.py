@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -46,6 +47,7 @@ def build_package(
     groups, weights = _array_groups(program, target)
     memory, inputs = layout.memory(), tuple(layout.input_layouts(program))
     outputs = tuple(layout.output_layouts(program))
+    _require_names(inputs, outputs)
     samples = _samples(module, (*inputs, *outputs))
     if writer is not None:
         writer.begin_memory(weights, memory, (*inputs, *outputs))
@@ -64,6 +66,16 @@ def build_package(
         build_reports(module, code, emission, nodes),
         samples,
     )
+
+
+def _require_names(inputs: Sequence[TensorLayout], outputs: Sequence[TensorLayout]) -> None:
+    """Of what a user gives and gets, each has a name of its own; and there is something to get."""
+    if not outputs:
+        raise TileError("module", "it has no pim.output", "give what the network computes an output")
+    for kind, layouts in (("input", inputs), ("output", outputs)):
+        names = Counter(one.name for one in layouts)
+        if twice := [name for name, number in names.items() if number > 1]:
+            raise TileError("module", f"two {kind}s are called '{twice[0]}'", "give each a name of its own")
 
 
 def _samples(module: ModuleOp, tensors: Sequence[TensorLayout]) -> int:

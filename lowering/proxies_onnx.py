@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ..analysis.proxies import UNNAMED, counts, tensor_text
 from ..dialects import onnx
@@ -58,7 +58,8 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
     parts: dict[str, dict[str, int]] = {
         name: {} for name in ("macs", "element_passes", "layer_elements", "lanes_of_node", "recomputed")
     }
-    instances = steps = constant_elements = pass_depths = 0
+    instances = steps = constant_elements = layer_reads = pass_depths = 0
+    needless = _needless(ops)
     for op in ops:
         if isinstance(op, onnx.ConstantOp):
             numbers[op.output] = id(constants.first(op.value.data))
@@ -71,11 +72,14 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
         if is_computation(op):
             _add(parts["recomputed"], label, int(repeated))
             rows = min(map(_rows, _read_results(op)))
-            instances += rows
+            if not repeated and op not in needless:
+                instances += _instances(op, rows)
             if label != UNNAMED:
                 parts["lanes_of_node"][label] = max(rows, parts["lanes_of_node"].get(label, 0))
             _add(parts["macs"], label, _macs(op))
             _add(parts["element_passes"], label, _element_passes(op))
+            if _macs(op):
+                layer_reads += sum(math.prod(shape_of(one)) for one in op.operands if onnx.constant_of(one) is None)
             if is_layer(op):
                 _add(parts["layer_elements"], label, math.prod(shape_of(op.results[0])))
         if not _is_constant(op, depth):
@@ -90,6 +94,7 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
         "compute_instances": instances,
         "step_count": steps,
         "constant_elements": constant_elements,
+        "layer_reads": layer_reads,
         "pass_depths": pass_depths,
         "macs": sum(parts["macs"].values()),
         "element_passes": sum(parts["element_passes"].values()),
@@ -98,6 +103,15 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
         "lanes_of_node": counts(parts["lanes_of_node"]),
         "recomputed": sum(parts["recomputed"].values()),
     }, parts
+
+
+def _needless(ops: Sequence[OnnxOp]) -> set[Operation]:
+    """Ops from which nothing comes to an output: whoever drops them takes no work from anybody."""
+    found: set[Operation] = set()
+    for op in reversed(ops):
+        if all(use.operation in found for result in op.results for use in result.uses):
+            found.add(op)
+    return found
 
 
 def _is_constant(op: OnnxOp, dependent: Mapping[SSAValue, int]) -> bool:
@@ -194,8 +208,23 @@ def _macs(op: OnnxOp) -> int:
             return math.prod(shape_of(op.y)) * shape_of(op.a)[0 if op.trans_a.value.data else 1]
         case onnx.MatMulOp():
             return math.prod(shape_of(op.results[0])) * shape_of(op.a)[-1]
+        case onnx.SliceOp() if _skips_channels(op):
+            # The vector unit reads what lies side by side: it is a product with a matrix of ones and zeros.
+            return math.prod(shape_of(op.results[0])) * shape_of(op.operands[0])[1]
         case _:
             return 0
+
+
+def _skips_channels(op: onnx.SliceOp) -> bool:
+    """Whether the op takes some of the channels, but not side by side."""
+    shape = shape_of(op.output)
+    return len(shape) > 1 and shape[1] > 1 and op.slices()[1].step not in (None, 1)
+
+
+def _instances(op: OnnxOp, rows: int) -> int:
+    """Rows that are computed apart from each other: of a pool over an image, each row of it at first."""
+    is_global = isinstance(op, onnx.GlobalAveragePoolOp | onnx.GlobalMaxPoolOp)
+    return _rows(op.operands[0]) if is_global else rows
 
 
 def _passes(op: OnnxOp) -> int:

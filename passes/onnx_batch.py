@@ -21,6 +21,7 @@ def _contract(samples: int) -> Contract:
         "element_passes",
         "element_passes_of_node",
         "layer_elements",
+        "layer_reads",
         "pass_depths",
         "samples",
     )

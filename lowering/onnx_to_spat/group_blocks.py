@@ -56,15 +56,17 @@ def blocks_of(
 ) -> list[GroupBlock]:
     """The blocks of a layer with so many ``outputs`` and ``groups``.
 
-    Those whose rows take the least time; of several, the fewest arrays.
+    Those whose rows take the least time; of several, the fewest arrays. Where a block would leave half of an array's
+    columns empty, all groups stay together: its products could do two windows at a time.
     """
     found, least = _blocks(feature, outputs, groups, 1), (inf, inf)
     assert found is not None
+    columns = machine.array_cols_at(precision.weight_bits)
     if groups == 1:
         return found
     for count in dict.fromkeys(-(-groups // size) for size in range(groups, 0, -1)):
         blocks = _blocks(feature, outputs, groups, count)
-        if blocks is None:
+        if blocks is None or (count > 1 and 2 * min(len(one.outputs) for one in blocks) <= columns):
             continue
         product = products_of(blocks, kernel, machine, precision)[0]
         cost = _row_cycles(product), product.parts * product.slice_count * product.group_arrays
