@@ -88,7 +88,13 @@ def report_bytes(path: Path, remedy: str) -> bytes:
 
 def _of_file(path: Path) -> Records:
     try:
-        return _of_content(json.loads(report_bytes(path, _REMEDY)))
+        content = json.loads(report_bytes(path, _REMEDY))
+    except ValueError as error:
+        raise TileError(str(path), "is neither a package nor JSON", _REMEDY) from error
+    try:
+        return _of_content(content)
+    except (TypeError, AttributeError) as error:
+        raise TileError(str(path), "holds no proxies", _REMEDY) from error
     except _WRONG as error:
         raise TileError(str(path), f"holds no proxies: {error}", _REMEDY) from error
 

@@ -105,6 +105,8 @@ def _check_timing(options: RunOptions) -> None:
         for name, given in executing.items():
             if given:
                 raise TileError(name, "is not used with --timing, which executes nothing", "remove one")
+        if options.trace == Path("-"):
+            raise TileError("--trace", "goes to a file, not to standard output", "name one")
         if options.trace is not None and options.mode == "throughput":
             raise TileError("--trace", "is of one run of every core, not of --mode throughput", "remove one")
         for name, given in {"--trace-gap": options.trace_gap, "--trace-flows": options.trace_flows}.items():

@@ -384,13 +384,18 @@ def test_show(built: Path, capsys: Capture) -> None:
 # Errors
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"x": {"level": "spat graph", "nonsense": 1}}', '{"passes": []}', "1"]
-)
+@pytest.mark.parametrize("text", ["{}", "[]", '{"x": {"level": "spat graph", "nonsense": 1}}', '{"passes": []}', "1"])
 def test_what_is_no_report(text: str, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "x.json").write_text(text)
     assert tile_report(["show", str(tmp_path / "x.json")]) == 1
     assert "holds no proxies" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"no JSON", b"\xff\xfe"])
+def test_what_is_no_json(content: bytes, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "x.json").write_bytes(content)
+    assert tile_report(["show", str(tmp_path / "x.json")]) == 1
+    assert "x.json: is neither a package nor JSON; " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
