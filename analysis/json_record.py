@@ -158,7 +158,7 @@ def parse_json(data: bytes, source: str) -> object:
 def require_whole(value: object, least: int, most: int) -> int:
     """``value`` if it is a whole number within the bounds; a ValueError otherwise."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ValueError(f"{str(value)[:40]} is no whole number from {least} to {most}")
+        raise ValueError(f"{str(value)[:40]} is not a whole number from {least} to {most}")
     return value
 
 

@@ -224,6 +224,6 @@ def read_archive(path: Path) -> Generator[ArchiveReader, None, None]:
     except FileNotFoundError:
         raise TileError(str(path), "does not exist", "name a package that tile-compile wrote") from None
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError) as error:
-        raise TileError(str(path), f"is no package: {error}", "name a package that tile-compile wrote") from None
+        raise TileError(str(path), f"is not a package: {error}", "name a package that tile-compile wrote") from None
     with archive:
         yield _ZipReader(path, archive)

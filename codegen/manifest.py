@@ -153,7 +153,7 @@ def _origin(content: dict[str, Any]) -> Origin:
 
 def _facts(name: str, content: dict[str, Any]) -> FileFacts:
     if not _FILE_NAME.fullmatch(name):
-        raise ValueError(f"{name[:40]!r} is no file name")
+        raise ValueError(f"{name[:40]!r} is not a file name")
     return FileFacts(require_whole(content["size_bytes"], 0, 2**62), _string(content["sha256"]))
 
 

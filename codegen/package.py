@@ -124,7 +124,7 @@ def _memory(weights: WeightTable, memory: GlobalMemory, layouts: Sequence[Tensor
 @contextmanager
 def package_writer(path: Path) -> Generator[PackageWriter]:
     """A writer for a package at ``path``, which takes its place at the end of the context, or on any exception leaves
-    nothing behind. A TileError if something stands there, or in its directory, that is no package."""
+    nothing behind. A TileError if something stands there, or in its directory, that is not a package."""
     require_replaceable(path)
     with write_archive(path) as archive:
         writer = PackageWriter(archive)
@@ -241,7 +241,7 @@ def require_replaceable(path: Path) -> None:
     else:
         fits = path.is_dir() and (not any(path.iterdir()) or _is_package(path / MANIFEST))
     if not fits:
-        raise TileError(str(path), "exists and is no package, so that it is not replaced", "give another name")
+        raise TileError(str(path), "exists and is not a package, so that it is not replaced", "give another name")
     if path.is_dir() and (name := _foreign_file(path)) is not None:
         what = f"holds '{name}', which is no part of the package there, so that it is not replaced"
         raise TileError(str(path), what, "move it away, or give another name")
@@ -278,7 +278,7 @@ def _json_object(path: Path) -> dict[str, object]:
 def _read_manifest(archive: ArchiveReader) -> Manifest:
     if MANIFEST not in archive:
         remedy = "name a package that tile-compile wrote"
-        raise archive.error("", f"is no package: it has no {MANIFEST}", remedy)
+        raise archive.error("", f"is not a package: it has no {MANIFEST}", remedy)
     return parse_manifest(archive.read(MANIFEST), f"{archive.path}/{MANIFEST}")
 
 

@@ -177,7 +177,7 @@ def output_images(shape: ArrayAttr, images: IntegerAttr | None) -> int:
 def verify_element(element: Attribute | None) -> None:
     """The element type of an input or output, if given, is one of numbers."""
     if element is not None and dtype_of(element) is None:
-        raise VerifyException(f"{element} is no element type of a network's input or output")
+        raise VerifyException(f"{element} is not an element type of a network's input or output")
 
 
 def verify_output(

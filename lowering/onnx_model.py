@@ -129,9 +129,11 @@ def _parse(where: str, content: bytes) -> ModelProto:
     try:
         model.ParseFromString(content)
     except (DecodeError, ValueError, MemoryError) as error:
-        raise TileError(where, f"is no ONNX model, or damaged or truncated ({len(content)} bytes)", remedy) from error
+        raise TileError(
+            where, f"is not an ONNX model, or damaged or truncated ({len(content)} bytes)", remedy
+        ) from error
     if not model.ir_version or not model.HasField("graph"):
-        raise TileError(where, "is no ONNX model: it has no IR version or no graph", remedy)
+        raise TileError(where, "is not an ONNX model: it has no IR version or no graph", remedy)
     if model.ir_version > onnx.IR_VERSION:
         newest = f"has IR version {model.ir_version}, the installed onnx package knows {onnx.IR_VERSION} at most"
         raise TileError(where, newest, "update the onnx package")

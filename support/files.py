@@ -1,7 +1,7 @@
 """Writing results so that a failure or an interrupt leaves nothing half-written.
 
-A symbolic link stays, and what it points to is replaced. What is no regular file (a device, a FIFO, `/dev/stdout`) is
-never replaced: the finished result is written to it.
+A symbolic link stays, and what it points to is replaced. What is not a regular file (a device, a FIFO, `/dev/stdout`)
+is never replaced: the finished result is written to it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def require_folder(path: Path) -> None:
         while not above.exists() and above != above.parent:
             above = above.parent
         if not above.is_dir():
-            raise TileError(str(path), f"cannot be made: '{above}' is no directory", "give another name")
+            raise TileError(str(path), f"cannot be made: '{above}' is not a directory", "give another name")
         os.rmdir(tempfile.mkdtemp(prefix=f".{path.name}.", dir=above))
     except OSError as error:
         raise _unwritable(path, error) from None

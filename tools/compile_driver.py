@@ -192,7 +192,7 @@ class CompileDriver:
             from ..dialects.tile import load_resources
 
             if options.dims:
-                raise TileError("--dim", f"'{options.model}' is no ONNX model", "remove the option")
+                raise TileError("--dim", f"'{options.model}' is not an ONNX model", "remove the option")
             for path in options.resources:
                 load_resources(path)
             (chunk,) = source

@@ -131,7 +131,7 @@ class OptDriver:
             texts = [self._process(self._import(source))]
         else:
             if self.options.dims:
-                raise TileError("--dim", f"'{source[0].name}' is no ONNX model", "remove the option")
+                raise TileError("--dim", f"'{source[0].name}' is not an ONNX model", "remove the option")
             results = [self._process_chunk(chunk) for chunk in source]
             texts = [text for text in results if text is not None]
         self._write(f"{SPLIT_MARKER}\n".join(texts))

@@ -116,6 +116,8 @@ class LayerReport:
         yield text_table([*rows, ["all", "", *total]], _HEADERS, (0, 1))
         yield "\n"
         yield self._path()
+        if len(shown) == 1 and not self.layers.nodes[shown[0]].name:
+            yield "no instruction is known to be of a node: text names them if it is printed with --print-debuginfo\n"
         folded = [node for number, node in enumerate(self.layers.nodes[:-1]) if number not in shown]
         if folded and everything:
             rows = [[node.name, node.operator, self._folded_into(node.name)] for node in folded]
@@ -145,7 +147,7 @@ class LayerReport:
         waits = dict(zip(PATH_WAITS, self.times.waits_ps.tolist(), strict=True))
         parts = [f"{name.replace('_', ' ')} {self._percent(time)} %" for name, time in uses.items() if time]
         parts += [f"waiting for {_WAIT_TEXTS[name]} {_ns(time):g} ns" for name, time in waits.items() if time]
-        return f"the critical path: {', '.join(parts)}\n"
+        return f"the critical path of the run: {', '.join(parts)}\n"
 
     def _folded_into(self, name: str) -> str:
         """The layer that has a node's work, if the node is known to some instruction."""

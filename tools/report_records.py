@@ -72,7 +72,7 @@ def read_build_report(path: Path) -> Records:
     """What `--build-report` wrote, even if the guard did not look at anything."""
     records = _of_file(path)
     if records.digest is None:
-        raise TileError(str(path), "is no build report", "give what --build-report of tile-compile wrote")
+        raise TileError(str(path), "is not a build report", "give what --build-report of tile-compile wrote")
     return records
 
 
@@ -169,6 +169,6 @@ def _machine(path: Path, package: Package, name: str | None, needs_machine: bool
     if name is not None:
         raise TileError(str(path), f"was not compiled for machine '{name}'", "give its own machine")
     if needs_machine:
-        what = f"its machine '{package.machine.name}' is no preset, so that no cycles are known"
+        what = f"its machine '{package.machine.name}' is not a preset, so that no cycles are known"
         raise TileError(str(path), what, "add --machine FILE.json")
     return None

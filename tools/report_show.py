@@ -40,14 +40,14 @@ def run_show(options: ReportOptions) -> str:
         from .report_idle import idle_json, idle_text
 
         if records.timing is None or records.machine is None:
-            raise TileError(str(path), "is no package, so that it cannot be timed", "give a package")
+            raise TileError(str(path), "is not a package, so that it cannot be timed", "give a package")
         unused = records.machine.core_count - len(records.timing.cores)
         return idle_json(records.timing, unused) if options.json else idle_text(records.timing, unused, options.all)
     if options.layers:
         from .report_layers import LayerReport
 
         if records.package is None or records.machine is None:
-            raise TileError(str(path), "is no package, so that it cannot be timed", "give a package")
+            raise TileError(str(path), "is not a package, so that it cannot be timed", "give a package")
         layers = LayerReport.of(records.package, records.machine, path)
         return layers.to_json() if options.json else layers.text(options.all)
     if options.json:

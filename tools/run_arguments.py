@@ -203,7 +203,7 @@ def _add_timing(parser: CommandLine) -> None:
         "may also be a stream for that simulator (program.json, program.json.gz)",
     )
     group.add_argument(
-        "--machine", metavar="NAME|FILE", help="the machine, if the package's is no preset; it must be the package's"
+        "--machine", metavar="NAME|FILE", help="the machine, if the package's is not a preset; it must be the package's"
     )
     group.add_argument(
         "--other-machine", action="store_true", help="time it even on a machine that is not the package's"

@@ -77,7 +77,7 @@ def _machine(origin: Origin, options: RunOptions) -> Machine:
     name = options.machine
     if name is None:
         if origin.name not in preset_names():
-            what = f"the package was compiled for machine '{origin.name}', which is no preset"
+            what = f"the package was compiled for machine '{origin.name}', which is not a preset"
             raise TileError("--timing", what, "add --machine FILE")
         name = origin.name
     machine = Machine.load(name, strict=False)

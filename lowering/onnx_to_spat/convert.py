@@ -170,6 +170,8 @@ def _lower(context: LoweringContext, op: Operation) -> None:
             context.constants[op.output] = np.asarray(op.value.array, np.float32)
         return
     lower = LOWERINGS.get(op.name)
+    if isinstance(op, onnx.MatMulOp) and not any(operand in context.constants for operand in op.operands):
+        raise refuse(op, "both operands are computed at run time", "only constant weights are supported")
     if lower is None:
         raise refuse(op, "no lowering to the spat dialect exists for this op", _remedy(context, op))
     if any(operand not in context.features and operand not in context.constants for operand in op.operands):

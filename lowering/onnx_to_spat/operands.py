@@ -70,7 +70,7 @@ def weights_of(context: LoweringContext, op: Operation, value: SSAValue, what: s
         first = weights[~np.isfinite(weights)][0]
         raise refuse(
             op,
-            f"{count} of the {weights.size} elements of its {what}{name} are no finite f32, the first is {first}",
+            f"{count} of the {weights.size} elements of its {what}{name} are not finite f32, the first is {first}",
             "train or export the model again",
         )
     return weights

@@ -150,7 +150,11 @@ def test_a_manifest_that_does_not_fit_its_samples_is_corrupt(
 ) -> None:
     manifest = json.loads((folder / "out" / "manifest.json").read_bytes())
     (tmp_path / "out").mkdir()
-    for wrong, text in ((3, "not all tensors are of 3 samples"), (0, "0 is no whole number"), ("4", "4 is no whole")):
+    for wrong, text in (
+        (3, "not all tensors are of 3 samples"),
+        (0, "0 is not a whole number"),
+        ("4", "4 is no whole"),
+    ):
         manifest["samples"] = wrong
         manifest["sha256"] = content_sha256(manifest)
         (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))

@@ -166,7 +166,7 @@ Edit = Callable[[dict[str, Any]], object]
         (lambda content: content["inputs"][1].update(name="x"), "two inputs have the same name"),
         (lambda content: content.update(global_memory_bytes=10**30), "is corrupt"),
         (lambda content: content["files"].pop(PROGRAM), "does not list program.bin"),
-        (lambda content: content["files"].update({"../../etc/passwd": {}}), "is no file name"),
+        (lambda content: content["files"].update({"../../etc/passwd": {}}), "is not a file name"),
         (lambda content: content["machine"].update(name=7), "is corrupt"),
         (lambda content: content.pop("target"), "is corrupt: KeyError 'target'"),
         (lambda content: content.update(target=7), "is corrupt"),
@@ -222,9 +222,9 @@ def test_things_that_are_no_packages(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "other.tilepkg", "w") as archive:
         archive.writestr("a.txt", "hello")
     assert "does not exist" in refused(tmp_path / "nowhere")
-    assert "is no package" in refused(tmp_path / "file.tilepkg")
-    assert "is no package" in refused(tmp_path / "empty")
-    assert "is no package" in refused(tmp_path / "other.tilepkg")
+    assert "is not a package" in refused(tmp_path / "file.tilepkg")
+    assert "is not a package" in refused(tmp_path / "empty")
+    assert "is not a package" in refused(tmp_path / "other.tilepkg")
 
 
 def test_damaged_and_compressed_zips(written: Path, tmp_path: Path) -> None:

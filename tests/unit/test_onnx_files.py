@@ -109,7 +109,7 @@ def test_missing_file(tmp_path: Path) -> None:
     "content", [b"\xff\xff\xff", b"hello, this is a text\n" * 9, os.urandom(64) + b"\xff" * 64, bytes(100)]
 )
 def test_no_protobuf(content: bytes) -> None:
-    assert "is no ONNX model" in refused(content)
+    assert "is not an ONNX model" in refused(content)
 
 
 def test_empty() -> None:

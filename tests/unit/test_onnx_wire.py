@@ -136,7 +136,7 @@ def test_raw_data_of_another_size_is_an_error(change: int) -> None:
 def test_damaged_files_are_judged_by_protobuf() -> None:
     content = model(tensor("t", "float32", 5000)).SerializeToString()
     for cut in (1, 10, 100, 10000, len(content) - 1):
-        with pytest.raises(TileError, match=rf"is no ONNX model, or damaged or truncated \({cut} bytes\)"):
+        with pytest.raises(TileError, match=rf"is not an ONNX model, or damaged or truncated \({cut} bytes\)"):
             read_model(content[:cut])
     for wrong in (b"\x3b", b"\xff" * 11, b"\x3a\xff\xff\xff\xff\x0f"):
         with pytest.raises(NotWireFormatError):

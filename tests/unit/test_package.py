@@ -147,7 +147,7 @@ def test_a_package_is_replaced_but_nothing_else(tmp_path: Path) -> None:
     home.mkdir()
     (home / "letter.txt").write_text("keep me")
     for name in ("home", "home/letter.txt"):
-        with pytest.raises(TileError, match="exists and is no package"):
+        with pytest.raises(TileError, match="exists and is not a package"):
             write_package(example(), tmp_path / name)
     assert (home / "letter.txt").read_text() == "keep me"
 
@@ -168,7 +168,7 @@ def test_a_package_with_foreign_files_is_not_replaced(tmp_path: Path, name: str)
 def test_the_manifest_of_something_else_is_no_package(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / MANIFEST).write_text('{"name": "an extension"}')
-    with pytest.raises(TileError, match="exists and is no package"):
+    with pytest.raises(TileError, match="exists and is not a package"):
         write_package(example(), tmp_path / "p")
 
 

@@ -209,7 +209,10 @@ def test_text(compiled: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "{}", "--layers", "--idle"], "error: --layers: and --idle exclude each other; remove one"),
         (["show", "{}", "--layers", "--no-clock"], "error: --layers: needs the clock; remove --no-clock"),
         (["diff", "{}", "{}", "--layers"], "error: --layers: is only used with show; remove it"),
-        (["show", "{}/report/proxies.json", "--layers"], "is no package, so that it cannot be timed; give a package"),
+        (
+            ["show", "{}/report/proxies.json", "--layers"],
+            "is not a package, so that it cannot be timed; give a package",
+        ),
     ],
 )
 def test_errors(compiled: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], error: str) -> None:
@@ -223,3 +226,19 @@ def test_a_program_that_does_not_finish_is_an_error() -> None:
     stuck = dataclasses.replace(package(program("recv r1, size=64, core=1", "")), reports={})
     with pytest.raises(TileError, match=r"stuck: core 0 does not finish \(blocked\), .*; tile-run --timing says where"):
         LayerReport.of(stuck, MACHINE, Path("stuck"))
+
+
+def test_a_program_of_unnamed_text_says_why_it_has_no_layers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kind = "tensor<1x4xf32>"
+    text = f"func.func @main(%x: {kind}) -> {kind} {{\n  %y = onnx.Relu(%x) : ({kind}) -> {kind}"
+    (tmp_path / "plain.mlir").write_text(text + "\n  func.return %y : tensor<1x4xf32>\n}\n")
+    (tmp_path / "named.mlir").write_text(text + ' loc("act")\n  func.return %y : tensor<1x4xf32>\n}\n')
+    for name in ("plain", "named"):
+        arguments = [str(tmp_path / f"{name}.mlir"), "-o", str(tmp_path / name), "--machine", "tiny4", "-q"]
+        assert tile_compile(arguments) == 0
+        assert tile_report(["show", str(tmp_path / name), "--layers"]) == 0
+        printed = capsys.readouterr().out
+        assert ("--print-debuginfo" in printed) == (name == "plain")
+        assert ("\nact " in printed) == (name == "named")

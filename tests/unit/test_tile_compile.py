@@ -244,11 +244,17 @@ def never(*_: object) -> None:
             ["-o", "@out", "--guard-report", "@none/g.json"],
             "cannot be written: there is no directory '{}/none'; make it",
         ),
-        (["-o", "@out", "--print-ir-tree-dir", "@network.mlir"], "cannot be made: '{}/network.mlir' is no directory; "),
-        (["-o", "@"], "exists and is no package, so that it is not replaced; give another name"),
-        (["-o", "@network.mlir"], "exists and is no package, so that it is not replaced; give another name"),
-        (["-o", "@network.mlir/out"], "cannot be made: '{}/network.mlir' is no directory; give another name"),
-        (["-o", "@network.mlir/out.tilepkg"], "cannot be made: '{}/network.mlir' is no directory; give another name"),
+        (
+            ["-o", "@out", "--print-ir-tree-dir", "@network.mlir"],
+            "cannot be made: '{}/network.mlir' is not a directory; ",
+        ),
+        (["-o", "@"], "exists and is not a package, so that it is not replaced; give another name"),
+        (["-o", "@network.mlir"], "exists and is not a package, so that it is not replaced; give another name"),
+        (["-o", "@network.mlir/out"], "cannot be made: '{}/network.mlir' is not a directory; give another name"),
+        (
+            ["-o", "@network.mlir/out.tilepkg"],
+            "cannot be made: '{}/network.mlir' is not a directory; give another name",
+        ),
         (["-o", "@" + "n" * 300], "cannot be written: file name too long; "),
         (["-o", "@out", "--build-report", "@" + "n" * 300], "file name too long; shorten it"),
         (["-o", "@out", "--print-ir-tree-dir", "@" + "n" * 300], "cannot be written: file name too long; shorten it"),
@@ -398,7 +404,7 @@ def test_an_altered_program_is_refused(
     [
         ("none.onnx", None, "cannot be read: no such file or directory"),
         ("folder.onnx", b"", "cannot be read: is a directory"),
-        ("model.onnx", b"\x08\x07\x3a\xff", "is no ONNX model, or damaged or truncated (4 bytes)"),
+        ("model.onnx", b"\x08\x07\x3a\xff", "is not an ONNX model, or damaged or truncated (4 bytes)"),
         ("model.onnx", b"", "is empty"),
     ],
 )

@@ -304,7 +304,7 @@ def test_a_package_of_a_machine_that_is_not_at_hand(built: Path, tmp_path: Path,
     assert tile_report(["show", str(target)]) == 0
     assert "latency" not in capsys.readouterr().out
     assert tile_report(["diff", str(target), str(target)]) == 1
-    assert "its machine 'mine' is no preset, so that no cycles are known; add --machine" in capsys.readouterr().err
+    assert "its machine 'mine' is not a preset, so that no cycles are known; add --machine" in capsys.readouterr().err
     assert tile_report(["diff", str(target), str(target), "--machine", str(machine)]) == 0
 
 
@@ -408,12 +408,12 @@ def test_what_is_no_json(content: bytes, tmp_path: Path, capsys: Capture) -> Non
         (["diff", "@a", "@a", "--model", "@net.onnx"], "--model: is only used with --check; add --check"),
         (["diff", "@a", "@a", "--seed", "3"], "--seed: is only used with --check; add --check"),
         (["diff", "@a", "@a", "--check", "--checks", "@A.json", "@A.json"], "--checks: and --check exclude each other"),
-        (["diff", "@a", "@a", "--builds", "@a.json", "@a.json"], "a.json: is no build report"),
+        (["diff", "@a", "@a", "--builds", "@a.json", "@a.json"], "a.json: is not a build report"),
         (["diff", "@a", "@a", "--builds", "@A.json", "@B.json"], "B.json: is about another package"),
         (["diff", "@a", "@a", "--checks", "@A.json", "@A.json"], "A.json: holds no verdict of a check"),
         (["diff", "@a.json", "@a.json", "--check"], "--check: needs packages to execute"),
         (["diff", "@nowhere.json", "@a"], "nowhere.json: cannot be read: no such file"),
-        (["show", "@a.json", "--idle"], "a.json: is no package, so that it cannot be timed"),
+        (["show", "@a.json", "--idle"], "a.json: is not a package, so that it cannot be timed"),
         (["show", "@a", "--idle", "--no-clock"], "--idle: needs the clock"),
     ],
 )

@@ -384,7 +384,7 @@ def test_timing_checks_the_machine(folder: Path, timed: Path, capsys: pytest.Cap
     write_package(replace(read_package(timed / "out"), machine=Origin("mine", "ab" * 32)), timed / "out")
     capsys.readouterr()
     assert run(timed, "--timing") == 1
-    assert "machine 'mine', which is no preset" in capsys.readouterr().err
+    assert "machine 'mine', which is not a preset" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

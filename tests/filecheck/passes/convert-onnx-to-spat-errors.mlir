@@ -135,7 +135,7 @@ func.func @main(%x: tensor<1x1x1000x100000xf32>) -> tensor<1x1x1000x200000xf32> 
 // -----
 
 // An infinity or NaN would make NaN of the zeros beside it.
-// CHECK: error: node 'fc' (onnx.Gemm): 2 of the 4 elements of its matrix 'w' are no finite f32, the first is nan; train or export the model again
+// CHECK: error: node 'fc' (onnx.Gemm): 2 of the 4 elements of its matrix 'w' are not finite f32, the first is nan; train or export the model again
 func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
   %w = onnx.Constant #tile.array<f32[2, 2] [1.0, nan, 3.0, -inf]> loc("w")
   %y = onnx.Gemm(%x, %w) : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<1x2xf32> loc("fc")
@@ -145,7 +145,7 @@ func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
 // -----
 
 // Doubles that no f32 can hold.
-// CHECK: error: node 'fc' (onnx.Gemm): 1 of the 4 elements of its matrix are no finite f32, the first is inf; train or
+// CHECK: error: node 'fc' (onnx.Gemm): 1 of the 4 elements of its matrix are not finite f32, the first is inf; train or
 // CHECK-NOT: Warning
 func.func @main(%x: tensor<1x2xf64>) -> tensor<1x2xf64> {
   %w = onnx.Constant #tile.array<f64[2, 2] [1.0, 1.0e300, 3.0, 4.0]>

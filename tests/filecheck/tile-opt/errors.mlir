@@ -23,7 +23,7 @@
 // DIM: error: tile-opt: argument --dim: expected NAME=N with a positive N, not 'batch=0'; see --help
 
 // RUN: not tile-opt %s --dim=batch=1 2>&1 | filecheck %s --check-prefix=TEXTDIM
-// TEXTDIM: error: --dim: '{{.*}}errors.mlir' is no ONNX model; remove the option
+// TEXTDIM: error: --dim: '{{.*}}errors.mlir' is not an ONNX model; remove the option
 
 // RUN: not tile-opt %s --load-pass-plugin=%s 2>&1 | filecheck %s --check-prefix=PLUGIN
 // PLUGIN: error: --load-pass-plugin: '{{.*}}errors.mlir' is no Python file

@@ -42,4 +42,4 @@ func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
 // IDLE: the time of each core in %, the idlest first
 // IDLE: 0 {{.*}}
 
-// REPORT: error: {{.*}}.json: is no package, so that it cannot be timed; give a package
+// REPORT: error: {{.*}}.json: is not a package, so that it cannot be timed; give a package

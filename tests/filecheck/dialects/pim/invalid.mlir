@@ -560,6 +560,6 @@ pim.program {
 // -----
 
 pim.program {
-  // expected-error@+1 {{index is no element type of a network's input or output}}
+  // expected-error@+1 {{index is not an element type of a network's input or output}}
   %0 = pim.input "x" shape <i64[2] [1, 2]> as index : tensor<1x1x2xf32>
 }

@@ -619,7 +619,7 @@ spat.output "y" shape <i64[2, 2] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 
 
 // -----
 
-// expected-error@+1 {{index is no element type of a network's input or output}}
+// expected-error@+1 {{index is not an element type of a network's input or output}}
 %0 = spat.input "x" shape <i64[2] [1, 2]> as index : tensor<1x1x2xf32>
 
 // -----
