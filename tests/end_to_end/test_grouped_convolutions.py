@@ -8,7 +8,7 @@ import pytest
 from compilation import check_model, compile_model
 from odd_models import Graph, build, shuffle
 
-FEW = 5
+FEW = 3
 SIZE = 4
 """Rows and columns of every image."""
 

@@ -153,7 +153,7 @@ def test_a_manifest_that_does_not_fit_its_samples_is_corrupt(
     for wrong, text in (
         (3, "not all tensors are of 3 samples"),
         (0, "0 is not a whole number"),
-        ("4", "4 is no whole"),
+        ("4", "4 is not a whole"),
     ):
         manifest["samples"] = wrong
         manifest["sha256"] = content_sha256(manifest)

@@ -39,7 +39,7 @@ def refused(path: Path) -> str:
 @pytest.mark.parametrize("name", [MANIFEST, PROGRAM, WEIGHTS])
 def test_a_missing_file(written: Path, name: str) -> None:
     (written / name).unlink()
-    assert ("no package" if name == MANIFEST else "is missing") in refused(written)
+    assert ("not a package" if name == MANIFEST else "is missing") in refused(written)
 
 
 @pytest.mark.parametrize("name", [PROGRAM, WEIGHTS])

@@ -182,8 +182,8 @@ def test_spans_are_computed_once_for_a_schedule(monkeypatch: pytest.MonkeyPatch)
         return original(events, shared, **more)  # pyright: ignore[reportArgumentType]
 
     original = schedule_span.core_span
-    monkeypatch.setattr(schedule_span, "core_span", counted)
     module = module_at("placed")
+    monkeypatch.setattr(schedule_span, "core_span", counted)
     passes = build_pipeline(
         "spat-defer-communication,spat-realize-communication,convert-spat-to-pim,pim-bufferize,pim-plan-memory"
     )
