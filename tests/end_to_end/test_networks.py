@@ -12,7 +12,10 @@ from models import ARCHITECTURES, SMALLEST, build
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
-SLOW = {"densenet121", "efficientnet_b0", "googlenet_bn", "inception_v3", "regnet_x_1_6gf", "regnet_x_400mf", "resnet34"}
+SLOW = {
+    *("densenet121", "efficientnet_b0", "googlenet_bn", "inception_v3"),
+    *("regnet_x_1_6gf", "regnet_x_400mf", "resnet34"),
+}
 """Architectures whose layers another one, or a model of `odd_models`, has too."""
 
 
