@@ -55,9 +55,10 @@ def convolve(
         results = [tile_type(rows, kernel.output[1], len(span)) for mine in spans for span in mine]
         values = context.announce(LayerDemand(node_name(op) or op.name, rows, tuple(options)), feature, results)
     else:
+        dense = [block.weights(weights) for block in blocks]
         values = [
-            _emit_columns(context, op, one, mapping, block.weights(weights), block.bias(bias), span)
-            for block, one, mine in zip(blocks, products, spans, strict=True)
+            _emit_columns(context, op, one, mapping, own, block.bias(bias), span)
+            for block, one, own, mine in zip(blocks, products, dense, spans, strict=True)
             for span in mine
         ]
     first = [block.outputs.start + span.start for block, mine in zip(blocks, spans, strict=True) for span in mine]
