@@ -23,7 +23,7 @@ examples:
   tile-compile model.onnx -o out/ --print-ir-tree-dir ir/     keep the module after each pass
 
 A summary goes to stdout, everything else to stderr. Exit codes: 0 success, 1 an error in the input, 70 an error in
-tile.
+tile, 128 + N ended by signal N.
 """
 
 

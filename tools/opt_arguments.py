@@ -17,7 +17,8 @@ Listing: TypeAlias = Literal["passes", "dialects"]
 
 EPILOG = """\
 Every pass is an option too: '--canonicalize --cse' means '-p canonicalize,cse'; '--some-pass="x=1 y"' sets options.
-Dumps, timing, statistics and errors go to stderr. Exit codes: 0 success, 1 error in the input, 70 in the compiler.
+Dumps, timing, statistics and errors go to stderr. Exit codes: 0 success, 1 an error in the input, 70 an error in tile,
+128 + N ended by signal N.
 """
 
 
@@ -113,8 +114,8 @@ def _parser() -> CommandLine:
     _add_printing(parser)
 
     add = parser.add_argument_group("messages").add_argument
-    add("--quiet", action="store_true", help="print no result to stdout: only check the input and the passes")
-    add("--verbose", action="store_true", help="say which pass runs, and print tracebacks of internal errors")
+    add("--quiet", "-q", action="store_true", help="print no result to stdout: only check the input and the passes")
+    add("--verbose", "-v", action="store_true", help="say which pass runs, and print tracebacks of internal errors")
     add("--version", action=VersionAction, nargs=0, help="print the version and exit")
     return parser
 

@@ -29,7 +29,7 @@ examples:
 
 _EPILOG = """\
 PATH is a package, or a file that --build-report or --guard-report of tile-compile wrote. Results go to stdout. Exit
-codes: 0 success, 1 an error in the input or something that is worse, 70 an error in tile.
+codes: 0 success, 1 an error in the input or something that is worse, 70 an error in tile, 128 + N ended by signal N.
 """
 
 COMMANDS = {

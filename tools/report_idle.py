@@ -27,7 +27,7 @@ IDLE_REASONS: Mapping[str, str] = {
 }
 """What a core is idle for, in the clock's words and in plain ones: all time that is not spent on work."""
 
-_SHORT = {
+SHORT_REASONS: Mapping[str, str] = {
     "receive_wait": "no input",
     "send_wait": "no taker",
     "global_queue": "queue",
@@ -107,7 +107,7 @@ def _text(cores: Sequence[CoreIdle], makespan: float, unused: int, everything: b
     yield "\n"
     idlest = sorted(cores, key=lambda core: (-core.idle_ns, core.core))
     shown = idlest if everything else idlest[:_CORES_SHOWN]
-    headers = ["core", *WORKING, *(_SHORT[reason] for reason in IDLE_REASONS), "waits for core"]
+    headers = ["core", *WORKING, *(SHORT_REASONS[reason] for reason in IDLE_REASONS), "waits for core"]
     rows = [_row(core, makespan or 1.0) for core in shown]
     yield "the time of each core in %, the idlest first\n"
     yield text_table(rows, headers, (0, len(headers) - 1))

@@ -16,24 +16,22 @@ from ..codegen.package import read_package_program
 from ..simulators.timing import FIRST_COME, SIMULATOR, CoreTiming, TimingOptions, TimingResult, simulate
 from ..simulators.timing.energy_fields import parts_without_energy
 from ..support.diagnostics import TileError
+from .report_idle import IDLE_REASONS, SHORT_REASONS
 from .run_arguments import RunOptions
 from .session import standard_output
 
 _CORES_SHOWN = 8
 _COLUMNS = {
-    "matrix": ("matrix",),
-    "vector": ("vector",),
-    "moves": ("local_move",),
-    "global": ("global_memory",),
-    "queue": ("global_queue",),
-    "send": ("send",),
-    "waits": ("send_wait",),
-    "recv": ("receive",),
-    "waits ": ("receive_wait",),
-    "events": ("event",),
-    "scalar": ("scalar",),
-    "done": ("finished",),
+    "matrix": "matrix",
+    "vector": "vector",
+    "copies": "local_move",
+    "global": "global_memory",
+    "send": "send",
+    "receive": "receive",
+    "scalar": "scalar",
+    **{SHORT_REASONS[reason]: reason for reason in IDLE_REASONS},
 }
+"""The clock's words for what a core spends its time on, by what the table calls them."""
 
 
 def run_timing(options: RunOptions) -> int:
@@ -126,12 +124,11 @@ def _core_table(result: TimingResult) -> list[str]:
 
 
 def _working(core: CoreTiming) -> float:
-    idle = ("send_wait", "receive_wait", "global_queue", "event", "finished")
-    return sum(time for name, time in core.spent_ns.items() if name not in idle)
+    return sum(time for name, time in core.spent_ns.items() if name not in IDLE_REASONS)
 
 
 def _shares(spent: dict[str, float], whole: float) -> list[str]:
-    return [f"{100 * sum(spent[name] for name in names) / whole:.1f}" for names in _COLUMNS.values()]
+    return [f"{100 * spent[name] / whole:.1f}" for name in _COLUMNS.values()]
 
 
 def _unit_table(result: TimingResult) -> list[str]:

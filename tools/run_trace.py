@@ -38,7 +38,7 @@ def traced(
     flows = message_flows(recording, label_of_row, _FLOWS if options.trace_flows is None else options.trace_flows)
     facts = {"machine": machine.name, "period_ns": machine.period_ns, "makespan_ns": recording.result.makespan_ns}
     with atomic_file(path) as temporary:
-        compressed = path.name.endswith(".gz")
+        compressed = path.name.lower().endswith(".gz")
         write_trace(temporary, compressed, slices, flows, labels, recording.run.stream.core_ids, facts)
     return recording.result
 

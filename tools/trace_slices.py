@@ -63,7 +63,8 @@ class Flows:
 
 def trace_slices(recording: Recording, label: I64, gap_ps: int = 0) -> Slices:
     """All slices of a run, with neighbours of one thread and label joined if no more than ``gap_ps`` lies between them.
-    ``label`` has one number for every instruction. What takes no time is left out."""
+    ``label`` has one number for every instruction. What takes no time is left out, and what would come after the end of
+    a run that is cut."""
     kind = kinds_of(recording.run.stream)
     units = recording.units
     of_unit = kind[units.row]
@@ -80,7 +81,8 @@ def trace_slices(recording: Recording, label: I64, gap_ps: int = 0) -> Slices:
         (recording.global_memory, SERVICE, 0),
     ]
     core_of = recording.run.stream.core_of_rows()
-    whole = Intervals(*(np.concatenate([getattr(part[0], name) for part in parts]) for name in _COLUMNS))
+    row, begin, end = (np.concatenate([getattr(part[0], name) for part in parts]) for name in _COLUMNS)
+    whole = Intervals(row, begin, np.minimum(end, recording.run.limit_ps))
     thread = np.concatenate([np.zeros(len(part.row), np.int64) + first + lane for part, first, lane in parts])
     core = np.where(thread == SERVICE, recording.run.facts.cores, core_of[whole.row])
     kept = np.flatnonzero(whole.end_ps > whole.begin_ps)
@@ -104,9 +106,10 @@ def message_flows(recording: Recording, label: I64, limit: int) -> Flows:
     numbered = [_numbered(key, len(row)) for _, key in pairs]
     _, first, second = np.intersect1d(*numbered, assume_unique=True, return_indices=True)
     sends, receives = sends[first], receives[second]
-    order = np.lexsort((sends, begin[sends]))[:limit]
-    sends, receives = sends[order], receives[order]
     arrival = np.clip(recording.data_arrival_ps[sends], begin[receives], end[receives] - 1)
+    come = np.flatnonzero(arrival < run.limit_ps)
+    order = come[np.lexsort((sends[come], begin[sends[come]]))[:limit]]
+    sends, receives, arrival = sends[order], receives[order], arrival[order]
     core = np.stack([recording.core[sends], recording.core[receives]], axis=1)
     return Flows(core, np.stack([begin[sends], arrival], axis=1), label[row[sends]])
 

@@ -17,6 +17,7 @@ from tilec.codegen.network_nodes import Layers
 from tilec.codegen.package import Package, read_package
 from tilec.support.diagnostics import TileError
 from tilec.tools.report_layers import LayerReport
+from tilec.tools.tables import text_table
 from tilec.tools.tile_compile import main as tile_compile
 from tilec.tools.tile_opt import main as tile_opt
 from tilec.tools.tile_report import main as tile_report
@@ -242,3 +243,8 @@ def test_a_program_of_unnamed_text_says_why_it_has_no_layers(
         printed = capsys.readouterr().out
         assert ("--print-debuginfo" in printed) == (name == "plain")
         assert ("\nact " in printed) == (name == "named")
+
+
+def test_line_breaks_in_names_do_not_break_the_table() -> None:
+    table = text_table([["con\nv", "1"], ["\x1b[31mred", "2"]], ["node", "cores"])
+    assert table.splitlines()[2:] == ["con\\nv             1", "\\x1b[31mred        2"]

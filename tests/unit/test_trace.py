@@ -16,6 +16,7 @@ import pytest
 from full_disk import file_size_limit
 from guard_programs import network
 from programs import package, program
+from tilec.analysis.machine import Machine
 from tilec.codegen.manifest import Origin
 from tilec.codegen.package import read_package_program, write_package
 from tilec.simulators.timing.recording import record
@@ -125,7 +126,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def events_of(path: Path) -> list[dict[str, Any]]:
-    data = gzip.decompress(path.read_bytes()) if path.name.endswith(".gz") else path.read_bytes()
+    data = gzip.decompress(path.read_bytes()) if path.name.lower().endswith(".gz") else path.read_bytes()
     content = json.loads(data, parse_float=Decimal)
     assert content["displayTimeUnit"] == "ns"
     return content["traceEvents"]
@@ -187,9 +188,9 @@ def test_arrows_begin_and_end_within_slices_of_the_transfer_units(compiled: Path
 
 
 def test_a_compressed_trace_is_the_same_and_has_the_same_bytes_each_time(compiled: Path, tmp_path: Path) -> None:
-    for name in ("one.json", "one.json.gz", "two.json.gz"):
+    for name in ("one.json", "one.json.gz", "two.JSON.GZ"):
         assert tile_run([str(compiled), "--timing", "-q", "--trace", str(tmp_path / name)]) == 0
-    first, packed, again = (tmp_path / name for name in ("one.json", "one.json.gz", "two.json.gz"))
+    first, packed, again = (tmp_path / name for name in ("one.json", "one.json.gz", "two.JSON.GZ"))
     assert gzip.decompress(packed.read_bytes()) == first.read_bytes()
     assert packed.read_bytes() == again.read_bytes()
 
@@ -210,6 +211,20 @@ def test_a_stream_without_layers_has_opcodes(compiled: Path, tmp_path: Path) -> 
     assert tile_run([*arguments, "--trace", str(trace)]) == 0
     names = {one["name"] for one in events_of(trace) if one["ph"] == "X"}
     assert {"mvmul", "vvadd", "send", "recv", "sldi"} <= names
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_run_that_is_cut_has_nothing_after_its_end(compiled: Path, tmp_path: Path, share: float) -> None:
+    package, _ = read_package_program(compiled)
+    whole_ms = record(package, Machine.load("reference144")).result.makespan_ns * 1e-6
+    traces = tmp_path / "whole.json", tmp_path / "cut.json"
+    assert tile_run([str(compiled), "--timing", "-q", "--trace", str(traces[0])]) == 0
+    arguments = ["--sim-time", str(share * whole_ms), "--trace", str(traces[1])]
+    assert tile_run([str(compiled), "--timing", "-q", *arguments]) == 1
+    whole, cut = ([one for one in events_of(trace) if "ts" in one] for trace in traces)
+    end_us = Decimal(share * whole_ms * 1000)
+    assert 0 < len(cut) < len(whole)
+    assert all(one["ts"] + one.get("dur", 0) <= end_us + Decimal("0.001") for one in cut)
 
 
 def test_a_run_that_does_not_finish_has_a_trace_up_to_its_end(
