@@ -96,10 +96,14 @@ class TimedGraph(LaneGraph):
 
     @cached_property
     def fetching(self) -> Ints:
-        """The lanes of batches with constants, the most urgent first."""
-        some = np.array([len(timed.constants) > 0 for timed in self.batches], np.bool_)[self.batch_of]
-        lanes = np.flatnonzero(some)
-        return lanes[np.argsort(self.place[lanes], kind="stable")]
+        """Of batches with constants, the most urgent lane of each replica, the most urgent first."""
+        replicas = np.array([timed.replicas for timed in self.batches], np.int64)
+        some = np.array([len(timed.constants) > 0 for timed in self.batches], np.bool_)
+        batch = self.batch_of[self.lane_at]
+        replica = firsts(replicas)[batch] + (self.lane_at - self.first[batch]) % replicas[batch]
+        _, foremost = np.unique(replica, return_index=True)
+        lanes = self.lane_at[np.sort(foremost)]
+        return lanes[some[self.batch_of[lanes]]]
 
     @cached_property
     def rows_read(self) -> Ints:
@@ -119,52 +123,52 @@ def sooner_first(graph: TimedGraph) -> TimedGraph:
     return replace(graph, place=place)
 
 
-def code_columns(
-    batches: Sequence[TimedBatch],
-    graph: TimedGraph,
-    uses: RowUses,
-    core: Ints,
-    facts: Facts,
-    leads: Sequence[int],
-    follower: Ints,
-    request: Ints,
-) -> Code:
-    """The columns of ``batches``, whose lanes are on ``core`` [n]. They are only read."""
-    use_place = graph.place[uses.readers[uses.start[:-1]]]
+def graph_columns(graph: TimedGraph, facts: Facts, leads: Sequence[int], follower: Ints, request: Ints) -> Code:
+    """The columns that are the same for every choice of cores, the others empty. They are only read."""
     begins, begins_first = graph.begins
+    _, _, load_cycles, load_port, load_first = graph.loaded
+    fixed = {
+        "batch": graph.batch_of,
+        "place": graph.place,
+        "lane_at": graph.lane_at,
+        "first": graph.first,
+        "lead": leads,
+        "follower": follower,
+        "cycles": graph.cycles,
+        "begins_first": begins_first,
+        "begins": begins,
+        "request": request,
+        "load_first": load_first,
+        "load_cycles": load_cycles,
+        "load_port": load_port,
+        "read_first": firsts(graph.read_counts()),
+        "rows_read": graph.rows_read if facts.leads else (),
+    }
+    return Code(*(as_array(fixed.get(name, ())) for name in Code._fields))
+
+
+def placed_columns(
+    code: Code, batches: Sequence[TimedBatch], graph: TimedGraph, uses: RowUses, core: Ints, facts: Facts
+) -> Code:
+    """The same with all columns, of ``batches`` whose lanes are on ``core`` [n]."""
     send, receive, flight = message_cycles(batches, graph, uses.row, core[uses.row], uses.core)
-    owner, item, load_cycles, load_port, load_first = graph.loaded
+    owner, item, *_ = graph.loaded
     fetch_first, fetch_lane = _to_fetch(graph, core, facts.cores)
-    return Code(
+    return code._replace(
         core=as_array(core),
-        batch=as_array(graph.batch_of),
-        place=as_array(graph.place),
-        lane_at=as_array(graph.lane_at),
-        first=as_array(graph.first),
-        lead=as_array(leads),
-        follower=as_array(follower),
-        cycles=as_array(graph.cycles),
-        begins_first=as_array(begins_first),
-        begins=as_array(begins),
         waiting_first=as_array(firsts(2 * np.bincount(core, minlength=facts.cores))),
         use_first=as_array(uses.first),
         use_core=as_array(uses.core),
-        use_place=as_array(use_place),
+        use_place=as_array(graph.place[uses.readers[uses.start[:-1]]]),
         by_urgency=as_array(uses.by_urgency),
         reader_first=as_array(uses.start),
         readers=as_array(uses.readers),
         send=as_array(send),
         receive=as_array(receive),
         flight=as_array(flight),
-        request=as_array(request),
-        load_first=as_array(load_first),
         load_item=as_array(item * facts.cores + core[owner]),
-        load_cycles=as_array(load_cycles),
-        load_port=as_array(load_port),
         fetch_first=as_array(fetch_first),
         fetch_lane=as_array(fetch_lane),
-        read_first=as_array(firsts(graph.read_counts())),
-        rows_read=as_array(graph.rows_read if facts.leads else graph.row[:0]),
     )
 
 

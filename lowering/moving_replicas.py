@@ -34,6 +34,8 @@ class MovingReplicas:
         self.core: Ints = np.concatenate(placed.cores)
         """[groups]"""
         self.timed, self.timeline = placed.timed, placed.timeline
+        self._scheduler = placer.scheduler(placed.timed, placed.leads, placed.order)
+        self._group = np.concatenate(placer.group_of)
         taken = np.bincount(self.core, placer.arrays, machine.core_count)
         self.free: Ints = machine.arrays_per_core - taken.astype(np.int64)
         """[cores] arrays that hold nothing."""
@@ -55,7 +57,7 @@ class MovingReplicas:
         core = self.core.copy()
         core[group] = to
         timed = self._placer.with_cores(self.timed, int(self._placer.owner[group]), core)
-        return Move(group, to, core, timed, self._placer.scheduled(timed, self._start.leads, self._start.order))
+        return Move(group, to, core, timed, self._scheduler.schedule(core[self._group]))
 
     def take(self, move: Move) -> None:
         """Goes on from there."""

@@ -18,7 +18,7 @@ from ..analysis.lane_columns import graph_of
 from ..analysis.lane_events.layout import UNBOUNDED
 from ..analysis.lane_graph import LaneGraph
 from ..analysis.lane_rank import Samples
-from ..analysis.lane_scheduler import schedule_lanes
+from ..analysis.lane_scheduler import LaneScheduler, lane_cores, schedule_lanes
 from ..analysis.message_times import residences
 from ..analysis.occupancy import busy_cycles
 from ..analysis.placement import place_cores
@@ -167,17 +167,14 @@ class ReplicaPlacer:
 
     def scheduled(self, timed: list[TimedBatch], leads: Sequence[int], order: LaneOrder | None = None) -> Timeline:
         """The schedule of ``timed``, the batches on some cores; in order of ranks, if no other one is given."""
+        return self.scheduler(timed, leads, order).schedule(lane_cores(timed))
+
+    def scheduler(self, timed: list[TimedBatch], leads: Sequence[int], order: LaneOrder | None = None) -> LaneScheduler:
+        """What schedules ``timed``, whatever their cores."""
         graph, as_rows_come = self.orders[0] if order is None else order
-        return schedule_lanes(
-            timed,
-            self.target.machine.core_count,
-            leads,
-            graph,
-            self.in_turn and not as_rows_come,
-            self.request,
-            self.gap,
-            as_rows_come,
-        )
+        in_turn = self.in_turn and not as_rows_come
+        cores = self.target.machine.core_count
+        return LaneScheduler(timed, cores, leads, graph, in_turn, self.request, self.gap, as_rows_come)
 
     def peaks(self, timed: list[TimedBatch], timeline: Timeline) -> Ints:
         """[cores] bytes that seem to be held at the moment when they are most."""

@@ -73,14 +73,14 @@ def vectors_on_the_busiest_core(module: ModuleOp) -> None:
 
 
 @STAGE.patch(
-    "tilec.lowering.replica_placement.schedule_lanes",
+    "tilec.lowering.replica_placement.LaneScheduler",
     "rows are never ahead by more than one, whatever the memories hold",
     Caught.GUARD,
     "span_cycles",
     program="mixed",
 )
-def lead_of_one(schedule: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda batches, cores, lead=0, *others: schedule(batches, cores, 1, *others)
+def lead_of_one(scheduler: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda batches, cores, lead, *others: scheduler(batches, cores, 1, *others)
 
 
 @STAGE.patch(
