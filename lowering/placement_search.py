@@ -30,19 +30,19 @@ from .replica_placement import ReplicaPlacer
 
 Ints = NDArray[np.int64]
 
-EFFORT = 480_000
+EFFORT = 330_000
 """Lanes, reads of rows and loads of a network that is scheduled once. One of fewer is scheduled more often, by the
-power of 1.5: what a large one may gain is a smaller share of the time that all else takes. More takes the compiler's
-time."""
+square: what a large one may gain is a smaller share of the time that all else takes. More takes the compiler's time."""
 
 SMALL_EFFORT = 8_000
 """Lanes, reads and loads to schedule in all in networks that are not worth compiling: interpreted, they take longer."""
 
-MOST_TRIES = 240
+MOST_TRIES = 600
 """Schedules to make at most, of networks however small. More takes the compiler's time."""
 
-PATIENCE = 90
-"""Schedules without a better one, after which none is expected any more. More takes the compiler's time."""
+PATIENCE = 120
+"""Schedules without a better one, after which none is expected any more; if it took more to find the best one, as many
+again. More takes the compiler's time."""
 
 SLACK = 250
 """A schedule may end later than the one before by one part in so many: less leads out of what is best only for its
@@ -52,7 +52,8 @@ FAR = 100
 """And later than the best one by one part in so many, however many steps have led there."""
 
 CHOICES = 6
-"""Cores that a move is drawn from, those where the replica collides least. Fewer are soon tried, more are worse."""
+"""Cores that a move is drawn from, those where the replica collides least; twice as many once these have been tried.
+Fewer are soon tried, more are worse."""
 
 PERIODS = 64
 """Periods of the makespan in which collisions are counted. More tells times apart, for more of the compiler's time."""
@@ -65,7 +66,7 @@ LOAD = 50
 (:mod:`..analysis.packing_kernel`), since here it is known when replicas run."""
 
 DRAWS = 60
-"""Draws in a row of moves that have been tried, after which there is nothing to try."""
+"""Draws in a row of moves that have been tried, after which there is nothing to try among as many cores."""
 
 
 def shortened(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
@@ -75,7 +76,7 @@ def shortened(placer: ReplicaPlacer, placed: PlacedLanes) -> PlacedLanes:
     lanes = len(graph.batch_of)
     loads = len(graph.loads) + sum(one.batch.lanes * len(one.constants) for one in placed.timed)
     size = max(1, lanes + len(graph.row) + loads)
-    tries = min(MOST_TRIES, int((EFFORT / size) ** 1.5) if lanes >= WORTH_COMPILING else SMALL_EFFORT // size)
+    tries = min(MOST_TRIES, int((EFFORT / size) ** 2) if lanes >= WORTH_COMPILING else SMALL_EFFORT // size)
     if not placed.fits or not lanes or tries < 1:
         return placed
     best = _Search(placer, placed).run(tries)
@@ -101,7 +102,7 @@ class _Search:
         last = 0
         for number in range(tries):
             move = moves.draw(self._random)
-            if move is None or number - last > PATIENCE:
+            if move is None or number - last > max(PATIENCE, last):
                 break
             best = self._best
             if self._take(*move):
@@ -150,22 +151,28 @@ class _Moves:
         used, first = np.unique(core[by_core], return_index=True)
         self._taken[used] = np.add.reduceat(busy[by_core], first, axis=0)
         self._load = self._taken.sum(axis=1)
+        self._choices = CHOICES
         self._targets: dict[int, list[int]] = {}
         self._tried: set[tuple[int, int]] = set()
 
     def draw(self, random: Random) -> tuple[int, int] | None:
         """A group, and the core to move it to; None if none is found."""
-        for _ in range(DRAWS if self._groups else 0):
-            group = self._groups[bisect_right(self._sums, int(random.random() * self._sums[-1]))]
-            if group not in self._targets:
-                self._targets[group] = self._least_taken(group)
-            cores = self._targets[group]
-            if not cores:
-                continue
-            move = group, cores[int(random.random() * len(cores))]
-            if move not in self._tried:
-                self._tried.add(move)
-                return move
+        while self._groups:
+            for _ in range(DRAWS):
+                group = self._groups[bisect_right(self._sums, int(random.random() * self._sums[-1]))]
+                if group not in self._targets:
+                    self._targets[group] = self._least_taken(group)
+                cores = self._targets[group]
+                if not cores:
+                    continue
+                move = group, cores[int(random.random() * len(cores))]
+                if move not in self._tried:
+                    self._tried.add(move)
+                    return move
+            if self._choices >= len(self._load):
+                break
+            self._choices *= 2
+            self._targets.clear()
         return None
 
     def _least_taken(self, group: int) -> list[int]:
@@ -175,5 +182,5 @@ class _Moves:
         work = int(mine.sum())
         lost = LOAD * PERIODS * (self._taken[cores] @ mine) + self._load[cores] * work
         here = LOAD * PERIODS * int((self._taken[home] - mine) @ mine) + int(self._load[home] - work) * work
-        near = np.argsort(lost, kind="stable")[:CHOICES]
+        near = np.argsort(lost, kind="stable")[: self._choices]
         return cores[near[100 * lost[near] <= MARGIN * here]].tolist()
