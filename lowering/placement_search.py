@@ -99,7 +99,7 @@ class _Search:
     def run(self, tries: int) -> PlacedLanes:
         """The best of so many more schedules, and of the first."""
         moves = self._moves()
-        last = 0
+        last = -1
         for number in range(tries):
             move = moves.draw(self._random)
             if move is None or number - last > max(PATIENCE, last):

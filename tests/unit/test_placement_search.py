@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -132,6 +134,46 @@ def test_nothing_that_does_not_fit_is_taken(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(placer, "room", peak)
     for before in islice(placer.placements(), 2):
         check(placer, before, shortened(placer, before))
+
+
+def moves_tried(placer: ReplicaPlacer, monkeypatch: pytest.MonkeyPatch, better_at: int = -1) -> list[tuple[int, int]]:
+    """All moves that a search from the first placement on tries, if none is taken, and only one makes it better."""
+    placed = next(placer.placements())
+    tried: list[tuple[int, int]] = []
+
+    def take(search: Any, group: int, to: int) -> bool:
+        tried.append((group, to))
+        if len(tried) == better_at:
+            search._best = replace(placed, saved=1)
+            search._replicas.timed = placed.timed
+            return True
+        return False
+
+    monkeypatch.setattr(placement_search._Search, "_take", take)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(placement_search, "MOST_TRIES", 10_000)
+    monkeypatch.setattr(placement_search, "EFFORT", 10**9)
+    monkeypatch.setattr(placement_search, "SMALL_EFFORT", 10**9)
+    shortened(placer, placed)
+    return tried
+
+
+def test_more_cores_are_tried_once_the_best_ones_have_been(monkeypatch: pytest.MonkeyPatch) -> None:
+    placer = placer_of("squeezenet1_0", "reference144")
+    monkeypatch.setattr(placement_search, "PATIENCE", 10_000)
+    monkeypatch.setattr(placement_search, "CHOICES", 1)
+    tried = moves_tried(placer, monkeypatch)
+    assert len(set(tried)) == len(tried)
+    by_group = [sum(one == group for one, _ in tried) for group in {group for group, _ in tried}]
+    assert max(by_group) > 4
+
+
+@pytest.mark.parametrize(("better_at", "most"), [(-1, 40), (20, 60), (100, 200)])
+def test_a_search_goes_on_for_as_long_as_the_best_has_taken(
+    better_at: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    placer = placer_of("squeezenet1_0", "reference144")
+    monkeypatch.setattr(placement_search, "PATIENCE", 40 if better_at < 100 else 100)
+    assert len(moves_tried(placer, monkeypatch, better_at)) == most
 
 
 PROGRAM = """
