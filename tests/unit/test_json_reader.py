@@ -103,7 +103,7 @@ def test_bad_instructions(line: object, what: str) -> None:
     [
         (b"", "is neither JSON nor compressed JSON"),
         (b"{", "is not valid JSON"),
-        (gzip.compress(b"[]"), "the file is [], not an object"),
+        (gzip.compress(b"[]", mtime=0), "the file is [], not an object"),
         (b"{}", "config is missing, not an object"),
         (content(core_cnt=-1), "config.core_cnt is -1"),
         (content(core_cnt=True), "config.core_cnt is true"),
