@@ -3,6 +3,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests of one file stay in one process: many share what they compile.
+PARALLEL := -n auto --dist loadfile
 INSTALLED := $(VENV)/.installed
 
 .PHONY: help demo test test-slow bench lint format docs baselines mutants clean
@@ -14,9 +16,9 @@ demo: $(INSTALLED) ## compile a trained network and let a simulated chip classif
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh
 
 test: $(INSTALLED) ## run the tests, but for the slow ones
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
-test-slow: $(INSTALLED) ## run all tests
+test-slow: $(INSTALLED) ## run all tests, one after another: some measure times
 	$(BIN)/python -m pytest -m 'slow or not slow'
 
 bench: $(INSTALLED) ## measure compiled networks and the compiler; ARGS="--networks resnet18 --json FILE"

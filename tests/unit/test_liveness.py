@@ -209,9 +209,9 @@ def test_scale() -> None:
     rng = np.random.default_rng(1)
     first = rng.integers(0, 10_000, 10_000)
     buffers = Buffers.build(rng.integers(1, 4000, 10_000), first, first + rng.geometric(1 / 50, 10_000), 32)
-    began = time.perf_counter()
+    began = time.process_time()
     plan = plan_memory(buffers, PLENTY)
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 3
     assert validate_plan(buffers, plan, plan.peak) == []
     assert plan.peak <= 1.1 * plan.lower_bound
 
@@ -219,9 +219,9 @@ def test_scale() -> None:
 def test_many_short_periods_cost_no_more_than_a_long_one() -> None:
     n = np.arange(10_000)
     buffers = Buffers.build(1 + n % 77, 2 * (n // 2), 2 * (n // 2) + 1)
-    began = time.perf_counter()
+    began = time.process_time()
     plan = plan_memory(buffers, PLENTY)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
     assert plan.peak == plan.lower_bound
     assert validate_plan(buffers, plan, plan.peak) == []
 

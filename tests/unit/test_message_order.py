@@ -119,6 +119,6 @@ def test_scale() -> None:
     sender = rng.integers(0, cores, count)
     receiver = (sender + rng.integers(1, cores, count)) % cores
     program = lists_from_order(sender, receiver, rng.integers(1, 99, count), np.arange(count), cores)
-    began = time.perf_counter()
+    began = time.process_time()
     assert check_rendezvous(program) is None
-    assert time.perf_counter() - began < 8
+    assert time.process_time() - began < 8

@@ -66,9 +66,9 @@ def test_idle_cores_are_places_to_swap_with() -> None:
 def test_few_busy_cores_of_many_are_placed_at_once() -> None:
     traffic = np.zeros((2500, 2500), dtype=np.int64)
     traffic[np.arange(20), np.arange(20) * 100 + 99] = 7
-    start = time.perf_counter()
+    start = time.process_time()
     place_cores(traffic, mesh_hops(50, 50))
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 @settings(max_examples=30, deadline=None)
@@ -123,8 +123,8 @@ def test_scale() -> None:
     traffic = np.zeros((144, 144), dtype=np.int64)
     traffic[np.repeat(np.arange(144), 4), rng.integers(0, 144, 576)] = rng.integers(1, 10_000, 576)
     hops = mesh_hops(12, 12)
-    began = time.perf_counter()
+    began = time.process_time()
     place = place_cores(traffic, hops)
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 3
     assert validate_placement(traffic, hops, place) == []
     assert placement_cost(traffic, hops, place) < 0.8 * placement_cost(traffic, hops, np.arange(144))
