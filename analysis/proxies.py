@@ -149,6 +149,9 @@ class Proxies:
     pass_depths: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "steps up to each element that is computed, of all elements")
     )
+    work_depths: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "work up to each element that is computed, of all elements")
+    )
     recomputed: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "ops that compute what is there already")
     )

@@ -72,6 +72,20 @@ NETWORKS = (
         ("pass_depths",),
         networks.tree_beside_activations,
     ),
+    NetworkSabotage(
+        (Trade.LONGER_PATH,),
+        networks.slow_added_last,
+        networks.slow_added_first,
+        ("work_depths",),
+        networks.quick_ones_commuted,
+    ),
+    NetworkSabotage(
+        (Trade.LONGER_PATH,),
+        networks.slow_compared_last,
+        networks.slow_compared_first,
+        ("work_depths",),
+        networks.quick_ones_compared_in_turn,
+    ),
     NetworkSabotage((Trade.HOST_COPIES,), networks.plain, networks.largest_of_zeros, ("constant_elements",)),
 )
 
@@ -83,7 +97,13 @@ def test_networks(one: NetworkSabotage) -> None:
 
 
 def test_a_chain_does_no_harm_but_to_the_path() -> None:
-    assert harm_of(becomes(networks.chain_of_sums()), networks.tree_of_sums()) == {"step_count", "pass_depths"}
+    paths = {"step_count", "pass_depths", "work_depths"}
+    assert harm_of(becomes(networks.chain_of_sums()), networks.tree_of_sums()) == paths
+
+
+def test_a_slow_operand_is_told_by_its_work_alone() -> None:
+    assert harm_of(becomes(networks.slow_added_first()), networks.slow_added_last()) == {"work_depths"}
+    assert not harm_of(becomes(networks.slow_added_last()), networks.slow_added_first())
 
 
 # Graphs as text, and what becomes of them
