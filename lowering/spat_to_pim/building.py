@@ -108,14 +108,18 @@ class Building:
 
     # Building
 
-    def _destination(self, number: int, operand: Operand) -> tuple[int, Access]:
-        """Where an elementwise op writes: over its left operand if nothing else reads it, else to a new tensor."""
-        access = Access(step=operand.length)
+    def _destination(self, shape: Shape, *operands: tuple[int, Operand]) -> int:
+        """Where an elementwise op of these operands writes: over the first that nothing else reads; else to a new
+        tensor."""
+        free = (operand.value for number, operand in operands if self._may_overwrite(number, operand, shape))
+        target = next(free, None)
+        return self._empty(*shape) if target is None else target
+
+    def _may_overwrite(self, number: int, operand: Operand, shape: Shape) -> bool:
+        """Whether a result of this shape may take the place of an operand: nothing else reads what is there."""
         owned = operand.value in self._written and self._maker[number] != "spat.view"
-        whole = operand.access.start == 0 and self.shapes[operand.value] == (operand.columns, operand.length)
-        if owned and whole and operand.is_contiguous and self._uses[number] == 1:
-            return operand.value, access
-        return self._empty(operand.columns, operand.length), access
+        whole = operand.is_contiguous and operand.access.start == 0 and self.shapes[operand.value] == shape
+        return owned and whole and self._uses[number] == 1
 
     def _empty(self, *shape: int) -> int:
         value = self._value(shape)
