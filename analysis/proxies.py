@@ -76,6 +76,10 @@ class Proxies:
     width_of_node: Counts | None = dataclasses.field(
         default=None, metadata=_about(Better.MORE, "lanes at once, by node")
     )
+    vector_turns_of_node: Counts | None = dataclasses.field(
+        default=None,
+        metadata=_about(Better.LESS, "lanes that follow one another in batches without weights, by node"),
+    )
     product_slots: int | None = dataclasses.field(
         default=None, metadata=_about(Better.MORE, "replicas of layers, each on a core of its own")
     )

@@ -115,8 +115,12 @@ class _Fields:
         """``graph``: lanes in the graph form."""
         total = sum(b.lanes for b in self.batches)
         histogram = Counter(str(b.lanes) for b in self.batches)
-        lanes, width = dict[str, int](), dict[str, int]()
+        lanes, width, turns = dict[str, int](), dict[str, int](), dict[str, int]()
         for batch in self.batches:
+            if not batch.cost.products:
+                # Those of a fused batch are those of its part of most replicas: no more for any node.
+                for name in batch.names:
+                    _add(turns, name, -(-batch.lanes // batch.replicas))
             if batch.names == [UNNAMED]:
                 continue
             for name in batch.names:
@@ -132,7 +136,8 @@ class _Fields:
             "lane_histogram": counts(histogram),
             "lanes_of_node": counts(lanes),
             "width_of_node": counts(width),
-        }, {"lanes_of_node": lanes, "width_of_node": width}
+            "vector_turns_of_node": counts(turns),
+        }, {"lanes_of_node": lanes, "width_of_node": width, "vector_turns_of_node": turns}
 
     def _span_batches(self) -> list[SpanBatch]:
         found: list[SpanBatch] = []

@@ -82,6 +82,7 @@ class ConvertOnnxToSpatPass(ModulePass):
                     "product_elements",
                     "mvm_count",
                     "width_of_node",
+                    "vector_turns_of_node",
                     "lane_histogram",
                     "vector_count",
                     "instructions",

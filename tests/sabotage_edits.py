@@ -38,6 +38,19 @@ def fewer_replicas(module: ModuleOp) -> None:
         op.properties["replicas"] = IntegerAttr(1, i64)
 
 
+def sums_on_fewer_cores(module: ModuleOp) -> None:
+    """The replicas of batches without weights become one: those with weights keep theirs."""
+    for op in ops_of(module, spat.ComputeBatchOp):
+        if not op.has_products:
+            op.properties["replicas"] = IntegerAttr(1, i64)
+
+
+def sums_on_more_cores(module: ModuleOp) -> None:
+    for op in ops_of(module, spat.ComputeBatchOp):
+        if not op.has_products:
+            op.properties["replicas"] = IntegerAttr(op.lane_count, i64)
+
+
 def rows_by_fewer_cores(module: ModuleOp) -> None:
     """Moves everything on cores 2 and 3 to cores 0 and 1."""
     for op in batches_of(module):

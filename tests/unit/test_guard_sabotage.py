@@ -238,6 +238,13 @@ SABOTAGES = (
     Sabotage((Trade.INSTRUCTIONS,), edits.read_more_rows, ("graph",), ("read_elements",)),
     Sabotage((Trade.HOST_COPIES,), edits.give_doubles, SPAT_AND_PIM, ("interface",)),
     Sabotage((Trade.FEWER_LANES,), edits.fewer_replicas, ("graph",), ("width_of_node", "span_cycles")),
+    Sabotage(
+        (Trade.FEWER_LANES,),
+        edits.sums_on_fewer_cores,
+        ("graph",),
+        ("vector_turns_of_node",),
+        edits.sums_on_more_cores,
+    ),
     Sabotage((Trade.FEWER_LANES,), edits.rows_by_fewer_cores, PLACED, ("width", "assignment"), edits.uniformly_later),
     Sabotage(
         (Trade.DEPENDENT,),
