@@ -144,6 +144,9 @@ class Proxies:
     read_elements: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "elements of the rows that lanes read")
     )
+    window_elements: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "elements of the windows of lanes, with zeros around rows")
+    )
     constant_elements: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "elements of constants that are read, but weights of layers")
     )
@@ -167,6 +170,9 @@ class Proxies:
     receives: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "messages received"))
     receive_bytes: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "bytes received"))
     byte_hops: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "bytes x hops"))
+    message_waits: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "steps for which computed rows wait to be sent, of all messages")
+    )
 
     unready_reads: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "reads and sends of rows that are not there")

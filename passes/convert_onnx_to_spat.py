@@ -90,6 +90,7 @@ class ConvertOnnxToSpatPass(ModulePass):
                     "local_copy_bytes",
                     "host_bytes",
                     "read_elements",
+                    "window_elements",
                     "weight_elements",
                 ),
                 decided_here("an ONNX network names no machine"),

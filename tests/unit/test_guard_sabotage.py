@@ -236,6 +236,7 @@ SABOTAGES = (
     Sabotage((Trade.MACHINE,), edits.change_widths, SPAT_AND_PIM, ("machine",), edits.same_machine),
     Sabotage((Trade.MACHINE,), edits.claim_samples, ("onnx", *SPAT_AND_PIM), ("samples",), edits.say_one_sample),
     Sabotage((Trade.INSTRUCTIONS,), edits.read_more_rows, ("graph",), ("read_elements",)),
+    Sabotage((Trade.INSTRUCTIONS,), edits.pad_more, ("graph", "scheduled"), ("window_elements",)),
     Sabotage((Trade.HOST_COPIES,), edits.give_doubles, SPAT_AND_PIM, ("interface",)),
     Sabotage((Trade.FEWER_LANES,), edits.fewer_replicas, ("graph",), ("width_of_node", "span_cycles")),
     Sabotage(
@@ -264,6 +265,7 @@ SABOTAGES = (
         ("sends", "send_bytes", "receives", "byte_hops"),
         edits.messages_in_another_text_order,
     ),
+    Sabotage((Trade.LONGER_PATH,), edits.messages_somewhat_later, PLACED, ("message_waits",), edits.uniformly_later),
     Sabotage(
         (Trade.SPLIT_SEND,), edits.send_in_two, PLACED, ("sends", "receives"), edits.messages_in_another_text_order
     ),
