@@ -14,12 +14,11 @@ from xdsl.ir import Operation, SSAValue
 
 from ..analysis.critical_path import Span, SpanBatch, replica_span
 from ..analysis.proxies import UNNAMED, Level, counts
-from ..analysis.window import RowWindow
 from ..dialects import pim, spat
 from ..dialects.block_looks import BlockLook
 from ..dialects.spat import shape_of
 from .batch_facts import AnyBatch, BatchMemory
-from .batch_program import Batch, BatchProgram, Ints, Tensor
+from .batch_program import Batch, BatchProgram, Tensor
 from .body_content import body_content
 from .constants_alike import Constants
 from .dumb_schedules import add_dumb_schedules, is_annotated
@@ -165,9 +164,9 @@ class _Fields:
         )
         found["window_elements"] = sum(
             [
-                batch.lanes * _window_elements(tensor, window, rows)
+                batch.lanes * rows * (tensor.row_elements + beside * tensor.shape[-1])
                 for batch in self.batches
-                for tensor, window, rows in batch.reads
+                for (tensor, _, _), (rows, beside) in zip(batch.reads, batch.window_sizes, strict=True)
             ]
         )
         self._repeated_batches()
@@ -329,6 +328,8 @@ class _Fields:
         found["unready_reads"] = span.unready
         if traffic.is_timed:
             found["makespan_cycles"] = span.cycles
+        if traffic.is_sent:
+            found["message_waits"] = traffic.waits(moves)
         if self.level is Level.SCHEDULED and not traffic.is_sent:
             found["scheduled_cycles"] = span.cycles
         if is_annotated(self.program):
@@ -342,8 +343,6 @@ class _Fields:
                 _add(bytes_, tensor.label, self.bytes * tensor.row_elements * len(table))
         sent = sum(sends.values())
         found |= {"sends": sent, "receives": sent}
-        if traffic.is_sent:
-            found["message_waits"] = self._message_waits(traffic)
         loads, loaded_elements = self._part("host_to_device_copies"), 0
         for tensor, table in traffic.loads:
             _add(loads, tensor.label, len(table))
@@ -371,23 +370,8 @@ class _Fields:
                 "device_to_host_bytes": self.bytes * stored_elements,
             }
 
-    def _message_waits(self, traffic: Traffic) -> int:
-        """Steps between the last one of the lane that computes a row and the message that sends it, of all messages."""
-        waits = self._part("message_waits")
-        for tensor, table in traffic.messages:
-            if tensor.producer is not None:
-                ready = self.batches[tensor.producer].last_steps[table[:, 0]]
-                _add(waits, tensor.label, int((table[:, 3] - ready).sum()))
-        return sum(waits.values())
-
     def _part(self, name: str) -> dict[str, int]:
         return self.parts.setdefault(name, {})
-
-
-def _window_elements(tensor: Tensor, window: RowWindow | None, rows: Ints) -> int:
-    """Elements of what a lane reads of a tensor."""
-    padding = 0 if window is None else (window.pad_left + window.pad_right) * tensor.shape[-1]
-    return rows.shape[1] * (tensor.row_elements + padding)
 
 
 def _computes_the_same(one: AnyBatch, other: AnyBatch) -> bool:
