@@ -2,7 +2,8 @@
 
 Views vanish into the accesses of the instructions that read them. A tile whose columns lie side by side takes one
 instruction; otherwise there is one per column. Every instruction writes into a destination tensor: an empty one, or its
-left operand's if nothing else reads that. Where operands may be swapped, the right one's place serves as well.
+left operand's if nothing else reads that. Where operands may be swapped, the right one's place serves as well: what a
+program takes does not depend on their order.
 """
 
 from __future__ import annotations

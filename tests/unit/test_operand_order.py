@@ -72,6 +72,19 @@ def test_what_is_read_again_keeps_its_place(operands: str) -> None:
     assert tiles(found) == 2
 
 
+@pytest.mark.parametrize("first", ["%a, %b", "%b, %a"])
+@pytest.mark.parametrize("second", ["%s, %c", "%c, %s"])
+def test_all_is_added_up_in_one_place(first: str, second: str) -> None:
+    """Nothing else reads any of the operands: what is yielded is where the sum began, and no temporary."""
+    found = selected(
+        f"%a = spat.relu %row : {TILE}\n%b = spat.tanh %row : {TILE}\n%s = spat.vadd {first} : {OF_TWO}\n"
+        f"%c = spat.sigmoid %row : {TILE}\n%z = spat.vadd {second} : {OF_TWO}"
+    )
+    sums = [issue for issue in found.issues if issue.instruction == "vvadd"]
+    assert [issue.dest for issue in sums] == [found.issues[0].result, sums[0].result]
+    assert (tiles(found), found.scratch_elements) == (3, 4 * 2)
+
+
 def test_a_difference_takes_the_place_of_its_left_operand_alone() -> None:
     found = selected(f"%a = spat.relu %row : {TILE}\n%z = spat.vsub %row, %a : {OF_TWO}")
     assert tiles(found) == 2
