@@ -76,6 +76,10 @@ class Proxies:
     width_of_node: Counts | None = dataclasses.field(
         default=None, metadata=_about(Better.MORE, "lanes at once, by node")
     )
+    vector_turns_of_node: Counts | None = dataclasses.field(
+        default=None,
+        metadata=_about(Better.LESS, "lanes that follow one another in batches without weights, by node"),
+    )
     product_slots: int | None = dataclasses.field(
         default=None, metadata=_about(Better.MORE, "replicas of layers, each on a core of its own")
     )
@@ -140,6 +144,9 @@ class Proxies:
     read_elements: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "elements of the rows that lanes read")
     )
+    window_elements: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "elements of the windows of lanes, with zeros around rows")
+    )
     constant_elements: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "elements of constants that are read, but weights of layers")
     )
@@ -148,6 +155,9 @@ class Proxies:
     )
     pass_depths: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "steps up to each element that is computed, of all elements")
+    )
+    work_depths: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "work up to each element that is computed, of all elements")
     )
     recomputed: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "ops that compute what is there already")
@@ -160,6 +170,9 @@ class Proxies:
     receives: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "messages received"))
     receive_bytes: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "bytes received"))
     byte_hops: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "bytes x hops"))
+    message_waits: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "steps for which computed rows wait to be sent, of all messages")
+    )
 
     unready_reads: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "reads and sends of rows that are not there")

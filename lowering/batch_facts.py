@@ -130,9 +130,15 @@ class BatchFacts:
         self.replicas = op.replica_count
         self.windows = [_window(op, index, window) for index, window in enumerate(op.windows)]
         """Of each input, the access map if it has one, and the rows that each lane reads, `[lanes, rows]`."""
+        self.window_sizes = [(rows.shape[1], _columns_beside(window)) for window, rows in self.windows]
+        """Of each input, the rows that a lane reads, and the columns of zeros beside each."""
         self.shapes = [shape_of(result) for result in op.results]
         self.reads = LaneReads([rows for _, rows in self.windows], self.lanes)
         self._held = held
+
+
+def _columns_beside(window: RowWindow | None) -> int:
+    return 0 if window is None else window.pad_left + window.pad_right
 
 
 class BatchMemory:

@@ -93,6 +93,8 @@ class Batch:
         self.read_inputs = read_inputs
         """Which inputs these are."""
         self.body = facts.body
+        self.window_sizes = [facts.window_sizes[place] for place in read_inputs]
+        """Of each input of `reads`, the rows that a lane reads, and the columns of zeros beside each."""
         self.lane_reads = facts.reads
         """The rows that lanes read of all inputs."""
 

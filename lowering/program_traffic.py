@@ -165,10 +165,9 @@ class Traffic:
         """Of messages, `[n, 4]` with rows numbered through all tensors: the step that the row's batch has planned, or
         the last one of the lane that computes the row, if that is later."""
         batches = self._program.batches
-        ready, planned, begins, begin = [np.zeros(0, np.int64)], [np.zeros((0, 3), np.int64)], [0], 0
+        planned, begins, begin = [np.zeros((0, 3), np.int64)], [0], 0
         for tensor in self._number:
             batch = None if tensor.producer is None else batches[tensor.producer]
-            ready.append(np.zeros(tensor.shape[0], np.int64) if batch is None else batch.last_steps)
             if batch is not None and batch.sends is not None:
                 planned.append(batch.sends)
                 begins.append(begin)
@@ -179,7 +178,26 @@ class Traffic:
         have, step = np.append(have[order], -1), np.append(step[order], -1)
         wanted = messages[:, 0] * _CORES + messages[:, 2]
         place = np.searchsorted(have[:-1], wanted)
-        return np.maximum(np.where(have[place] == wanted, step[place], -1), np.concatenate(ready)[messages[:, 0]])
+        return np.maximum(np.where(have[place] == wanted, step[place], -1), self._ready[messages[:, 0]])
+
+    @property
+    def _ready(self) -> Ints:
+        """Of rows of all tensors, the last step of the lane that computes the row; 0 of those that none computes."""
+
+        def found() -> Ints:
+            batches = self._program.batches
+            steps = [
+                np.zeros(tensor.shape[0], np.int64) if tensor.producer is None else batches[tensor.producer].last_steps
+                for tensor in self._number
+            ]
+            return np.concatenate([np.zeros(0, np.int64), *steps])
+
+        return self._once("ready", found)
+
+    def waits(self, moves: Moves) -> int:
+        """Steps between the computation of a row and the message that sends it, of all messages."""
+        row, step = moves.messages[:, 0], moves.messages[:, 3]
+        return int(step.sum() - self._ready[row].sum())
 
     def byte_hops(self, machine: Machine, element_bytes: int) -> list[tuple[Tensor, int]]:
         """Of each tensor that is sent, bytes times the distance that they go."""

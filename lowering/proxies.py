@@ -17,9 +17,10 @@ from ..dialects.block_looks import BlockLook, BlockLooks
 from ..dialects.onnx_base import OnnxOp
 from ..dialects.tile import ArrayAttr, dtype_of
 from .batch_facts import AnyBatch
+from .onnx_work import is_computation
 from .op_kinds import OpTable, ops_of
 from .proxies_batches import Memory, batch_proxies
-from .proxies_onnx import interface_of_onnx, is_computation, onnx_proxies
+from .proxies_onnx import interface_of_onnx, onnx_proxies
 from .proxies_opaque import is_idle_network, opaque_digest, opaque_names
 from .samples import samples_of
 from .target import Target, default_target, target_of

@@ -115,8 +115,12 @@ class _Fields:
         """``graph``: lanes in the graph form."""
         total = sum(b.lanes for b in self.batches)
         histogram = Counter(str(b.lanes) for b in self.batches)
-        lanes, width = dict[str, int](), dict[str, int]()
+        lanes, width, turns = dict[str, int](), dict[str, int](), dict[str, int]()
         for batch in self.batches:
+            if not batch.cost.products:
+                # Those of a fused batch are those of its part of most replicas: no more for any node.
+                for name in batch.names:
+                    _add(turns, name, -(-batch.lanes // batch.replicas))
             if batch.names == [UNNAMED]:
                 continue
             for name in batch.names:
@@ -132,7 +136,8 @@ class _Fields:
             "lane_histogram": counts(histogram),
             "lanes_of_node": counts(lanes),
             "width_of_node": counts(width),
-        }, {"lanes_of_node": lanes, "width_of_node": width}
+            "vector_turns_of_node": counts(turns),
+        }, {"lanes_of_node": lanes, "width_of_node": width, "vector_turns_of_node": turns}
 
     def _span_batches(self) -> list[SpanBatch]:
         found: list[SpanBatch] = []
@@ -155,6 +160,13 @@ class _Fields:
                 tensor.row_elements * batch.lane_reads.counts[place]
                 for batch in self.batches
                 for place, (tensor, _, _) in zip(batch.read_inputs, batch.reads, strict=True)
+            ]
+        )
+        found["window_elements"] = sum(
+            [
+                batch.lanes * rows * (tensor.row_elements + beside * tensor.shape[-1])
+                for batch in self.batches
+                for (tensor, _, _), (rows, beside) in zip(batch.reads, batch.window_sizes, strict=True)
             ]
         )
         self._repeated_batches()
@@ -316,6 +328,8 @@ class _Fields:
         found["unready_reads"] = span.unready
         if traffic.is_timed:
             found["makespan_cycles"] = span.cycles
+        if traffic.is_sent:
+            found["message_waits"] = traffic.waits(moves)
         if self.level is Level.SCHEDULED and not traffic.is_sent:
             found["scheduled_cycles"] = span.cycles
         if is_annotated(self.program):

@@ -23,7 +23,7 @@ from ..dialects.onnx_elementwise import ELEMENTWISE_OPS
 from ..support.diagnostics import TileError, TileErrors
 from .onnx_to_spat.context import refuse
 from .onnx_to_spat.convert import io_name, network_function
-from .proxies_onnx import is_computation
+from .onnx_work import is_computation
 from .samples import SAMPLES
 
 Carriers: TypeAlias = AbstractSet[SSAValue]

@@ -66,7 +66,10 @@ class ConvertOnnxToSpatPass(ModulePass):
             ),
             "host_ops": changes_meaning(constant(0), "no op may stay behind for the host"),
             **dict.fromkeys(
-                ("macs", "layer_elements", "step_count", "constant_elements", "layer_reads", "pass_depths"),
+                (
+                    *("macs", "layer_elements", "step_count", "constant_elements", "layer_reads"),
+                    *("pass_depths", "work_depths"),
+                ),
                 no_longer_known("batches are counted in instructions and cycles of the machine"),
             ),
             **dict.fromkeys(
@@ -79,6 +82,7 @@ class ConvertOnnxToSpatPass(ModulePass):
                     "product_elements",
                     "mvm_count",
                     "width_of_node",
+                    "vector_turns_of_node",
                     "lane_histogram",
                     "vector_count",
                     "instructions",
@@ -86,6 +90,7 @@ class ConvertOnnxToSpatPass(ModulePass):
                     "local_copy_bytes",
                     "host_bytes",
                     "read_elements",
+                    "window_elements",
                     "weight_elements",
                 ),
                 decided_here("an ONNX network names no machine"),

@@ -29,6 +29,9 @@ def _contract(samples: int) -> Contract:
         {
             "interface": equals(interface_of_samples(samples), "inputs and outputs hold N samples instead of one"),
             **{name: equals(times(name, samples), "what one sample takes, N times") for name in counted},
+            "work_depths": equals(
+                times("work_depths", samples * samples), "N times as many elements, each behind the work of N samples"
+            ),
         },
         idle_networks=True,
     )

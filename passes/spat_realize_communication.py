@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ..analysis.contract import Contract, changes_meaning, no_longer_known, of
+from ..analysis.contract import Contract, changes_meaning, decided_here, no_longer_known, of
 from ..analysis.message_order import check_rendezvous, lists_from_order
 from ..analysis.message_times import message_steps, row_reads
 from ..dialects.location import copy_location, place_of
@@ -45,6 +45,7 @@ class SpatRealizeCommunicationPass(ModulePass):
         {
             "makespan_cycles": changes_meaning(of("scheduled_cycles"), "rows arrive as they were planned to"),
             "scheduled_cycles": no_longer_known("what was planned is there, and counts in makespan_cycles"),
+            "message_waits": decided_here("before, rows are not sent"),
         }
     )
 

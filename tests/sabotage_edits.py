@@ -11,6 +11,7 @@ from tilec.dialects import onnx, pim, spat
 from tilec.dialects.tile import ArrayAttr
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, f64, i32, i64
+from xdsl.rewriter import Rewriter
 
 
 def nothing(module: ModuleOp) -> None:
@@ -36,6 +37,19 @@ def same_machine(module: ModuleOp) -> None:
 def fewer_replicas(module: ModuleOp) -> None:
     for op in ops_of(module, spat.ComputeBatchOp):
         op.properties["replicas"] = IntegerAttr(1, i64)
+
+
+def sums_on_fewer_cores(module: ModuleOp) -> None:
+    """The replicas of batches without weights become one: those with weights keep theirs."""
+    for op in ops_of(module, spat.ComputeBatchOp):
+        if not op.has_products:
+            op.properties["replicas"] = IntegerAttr(1, i64)
+
+
+def sums_on_more_cores(module: ModuleOp) -> None:
+    for op in ops_of(module, spat.ComputeBatchOp):
+        if not op.has_products:
+            op.properties["replicas"] = IntegerAttr(op.lane_count, i64)
 
 
 def rows_by_fewer_cores(module: ModuleOp) -> None:
@@ -102,6 +116,12 @@ def send_in_two(module: ModuleOp) -> None:
     """Every message travels as two."""
     for op in ops_of(module, *MESSAGES):
         set_array(op, "messages", np.repeat(array_of(op, "messages"), 2, axis=0))
+
+
+def messages_somewhat_later(module: ModuleOp) -> None:
+    """Rows wait before they are sent, yet come before anything needs them."""
+    for op in ops_of(module, *MESSAGES):
+        set_array(op, "messages", array_of(op, "messages") + np.array([0, 0, 0, 20]))
 
 
 def messages_in_another_text_order(module: ModuleOp) -> None:
@@ -242,6 +262,21 @@ def read_more_rows(module: ModuleOp) -> None:
         op.properties["windows"] = BuiltinArrayAttr([*op.windows.data, spat.WindowAttr(window)])
         op.operands = [*inputs, inputs[0], *weights]
         op.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(inputs) + 1, len(weights)])
+
+
+def pad_more(module: ModuleOp) -> None:
+    """Windows have a column of zeros at their right that nothing reads."""
+    for op in ops_of(module, spat.ComputeBatchOp, spat.ScheduledComputeBatchOp):
+        windows = list(op.windows.data)
+        for index, argument in enumerate(op.input_arguments):
+            window = windows[index]
+            if isinstance(window, spat.WindowAttr) and all(
+                isinstance(use.operation, spat.ViewOp) for use in argument.uses
+            ):
+                rows, columns, channels = spat.shape_of(argument)
+                windows[index] = spat.WindowAttr(replace(window.data, pad_right=window.data.pad_right + 1))
+                Rewriter.replace_value_with_new_type(argument, spat.tile_type(rows, columns + 1, channels))
+        op.properties["windows"] = BuiltinArrayAttr(windows)
 
 
 def claim_samples(module: ModuleOp) -> None:

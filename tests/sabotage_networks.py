@@ -128,3 +128,43 @@ def other_tree_of_sums() -> ModuleOp:
 def chain_of_sums() -> ModuleOp:
     """The same ops, one after the other."""
     return _sums([("p0", "p1", "s0"), ("s0", "p2", "s1"), ("s1", "p3", "y")])
+
+
+def _chain_with_slow(kind: str, *order: str) -> ModuleOp:
+    """Convolutions of one pass each, joined in this order: 'a' and 'b' of 1 x 1, 'slow' of 5 x 5."""
+    nodes: list[NodeProto] = []
+    constants: dict[str, Any] = {}
+    for name, size in (("a", 1), ("b", 1), ("slow", 5)):
+        constants[f"w_{name}"] = np.full((SHAPE[1], SHAPE[1], size, size), 1 + len(nodes), np.float32)
+        pads = [size // 2] * 4
+        nodes.append(helper.make_node("Conv", ["c", f"w_{name}"], [name], name=f"conv_{name}", pads=pads))
+    first, second, third = order
+    nodes.append(helper.make_node(kind, [first, second], ["s"], name="join1"))
+    nodes.append(helper.make_node(kind, ["s", third], ["y"], name="join2"))
+    return _network(nodes, constants)
+
+
+def slow_added_last() -> ModuleOp:
+    return _chain_with_slow("Add", "a", "b", "slow")
+
+
+def slow_added_first() -> ModuleOp:
+    """Both sums wait for the operand of most work, which has no more passes than the others."""
+    return _chain_with_slow("Add", "slow", "a", "b")
+
+
+def quick_ones_commuted() -> ModuleOp:
+    return _chain_with_slow("Add", "b", "a", "slow")
+
+
+def slow_compared_last() -> ModuleOp:
+    return _chain_with_slow("Max", "a", "b", "slow")
+
+
+def slow_compared_first() -> ModuleOp:
+    """The same of maxima."""
+    return _chain_with_slow("Max", "slow", "a", "b")
+
+
+def quick_ones_compared_in_turn() -> ModuleOp:
+    return _chain_with_slow("Max", "b", "a", "slow")

@@ -45,7 +45,8 @@ class Building:
         self._constants: dict[tuple[int | None, int, int], Constant] = {}
         self._matrices: dict[int, Matrix] = {}
         self._operands: dict[int, Operand] = {}
-        self._written: set[int] = set()
+        self._tensor: dict[int, int] = {}
+        """Of what instructions have written, the tensor that it is a version of."""
         self._read: set[int] = set()
         for argument in range(content.inputs):
             _, columns, channels = shape = content.arguments[argument]
@@ -102,20 +103,23 @@ class Building:
         """A tensor that holds just this tile and that nothing else is to use: what a batch may yield."""
         operand = self._operand(number)
         whole = operand.is_contiguous and operand.access.start == 0 and operand.access.row == 0
-        if whole and operand.value in self._written and self.shapes[operand.value] == (operand.columns, operand.length):
+        if whole and operand.value in self._tensor and self.shapes[operand.value] == (operand.columns, operand.length):
             return operand.value
         return self._copy(operand).value
 
     # Building
 
-    def _destination(self, number: int, operand: Operand) -> tuple[int, Access]:
-        """Where an elementwise op writes: over its left operand if nothing else reads it, else to a new tensor."""
-        access = Access(step=operand.length)
-        owned = operand.value in self._written and self._maker[number] != "spat.view"
-        whole = operand.access.start == 0 and self.shapes[operand.value] == (operand.columns, operand.length)
-        if owned and whole and operand.is_contiguous and self._uses[number] == 1:
-            return operand.value, access
-        return self._empty(operand.columns, operand.length), access
+    def _destination(self, shape: Shape, *operands: tuple[int, Operand]) -> int:
+        """Where an elementwise op of these operands writes: over one that nothing else reads, of two into the tensor
+        that was there first, as what is added up to is; if there is none, to a new tensor."""
+        free = [operand.value for number, operand in operands if self._may_overwrite(number, operand, shape)]
+        return min(free, key=self._tensor.__getitem__) if free else self._empty(*shape)
+
+    def _may_overwrite(self, number: int, operand: Operand, shape: Shape) -> bool:
+        """Whether a result of this shape may take the place of an operand: nothing else reads what is there."""
+        owned = operand.value in self._tensor and self._maker[number] != "spat.view"
+        whole = operand.is_contiguous and operand.access.start == 0 and self.shapes[operand.value] == shape
+        return owned and whole and self._uses[number] == 1
 
     def _empty(self, *shape: int) -> int:
         value = self._value(shape)
@@ -143,7 +147,7 @@ class Building:
             access, chained = _once(access), False
         self._read.update([value for value, _ in reads])
         result = self._value(self.shapes[dest])
-        self._written.add(result)
+        self._tensor[result] = self._tensor.get(dest, dest)
         issue = Issue(
             self._source, instruction, length, repeat, tuple(reads), dest, access, matrix, matrix_row, immediate,
             chained, turns, result,

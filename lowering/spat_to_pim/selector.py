@@ -2,7 +2,8 @@
 
 Views vanish into the accesses of the instructions that read them. A tile whose columns lie side by side takes one
 instruction; otherwise there is one per column. Every instruction writes into a destination tensor: an empty one, or its
-left operand's if nothing else reads that.
+left operand's if nothing else reads that. Where operands may be swapped, the right one's place serves as well: what a
+program takes does not depend on their order.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .building import Building
 from .selection import Matrix, Operand, Pick, Selection, Yield, shared_tile_stays
 
 BINARY = {"spat.vadd": "vvadd", "spat.vsub": "vvsub", "spat.vmul": "vvmul", "spat.vmax": "vvmax"}
+COMMUTATIVE = ("spat.vadd", "spat.vmul", "spat.vmax")
 UNARY = {"spat.relu": "vrelu", "spat.tanh": "vtanh", "spat.sigmoid": "vsigm"}
 REDUCTION = {"add": "vvadd", "max": "vvmax"}
 
@@ -144,7 +146,9 @@ class _Selector(Building):
         size = count * length // repeat if whole else length
         reads = [left.reading(repeat), right.reading(repeat)]
         free = [self._operands[number].value for number in op.operands if joins and self._is_done(number)]
-        target = self._empty(count, length) if left.value in free else self._destination(lhs, left)[0]
+        places = ((lhs, left), (rhs, right)) if op.name in COMMUTATIVE else ((lhs, left),)
+        kept = [(number, one) for number, one in places if one.value not in free]
+        target = self._destination((count, length), *kept)
         value = self._issue(BINARY[op.name], size, repeat, reads, target, Access(step=size), chained=turns > 0)
         for tile in free:
             self._blocks.leave((count, length), tile)
@@ -175,7 +179,7 @@ class _Selector(Building):
         size = count * length // turns
         constant = self._constant(rhs, count // turns).value, Access()
         product = self._maker[lhs] == "spat.vmm"
-        target = self._empty(count, length) if product else self._destination(lhs, left)[0]
+        target = self._destination((count, length), *([] if product else [(lhs, left)]))
         value = self._issue(
             BINARY[op.name], size, turns, [left.reading(turns), constant], target, Access(step=size), chained=True
         )
@@ -188,7 +192,7 @@ class _Selector(Building):
         columns = _block_columns(count, length)
         blocks, rest = divmod(count, columns)
         constant = self._constant(rhs, columns).value, Access()
-        target, _ = self._destination(lhs, left)
+        target = self._destination((count, length), (lhs, left))
         start, step = left.access, columns * length
         read = left.value, Access(start.row, 0, start.start, step)
         value = self._issue(BINARY[op.name], step, blocks, [read, constant], target, Access(step=step))
@@ -204,8 +208,8 @@ class _Selector(Building):
         operand = self._operand(number)
         count, length = operand.columns, operand.length
         repeat, size = (1, count * length) if operand.is_contiguous else (count, length)
-        target, access = self._destination(number, operand)
-        value = self._issue(UNARY[op.name], size, repeat, [operand.reading(repeat)], target, access)
+        target = self._destination((count, length), (number, operand))
+        value = self._issue(UNARY[op.name], size, repeat, [operand.reading(repeat)], target, Access(step=length))
         return Operand(value, Access(step=length), count, length)
 
     def reduce_rows(self, op: TileOp) -> Operand:

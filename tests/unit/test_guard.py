@@ -397,7 +397,7 @@ class TheirTradingPass(TheirPass):
     name = "theirs-trading"
     contract: ClassVar[Contract] = Contract(
         dict.fromkeys(
-            ("width_of_node", "product_slots", "span_cycles", "weight_elements"),
+            ("width_of_node", "vector_turns_of_node", "product_slots", "span_cycles", "weight_elements"),
             may_trade("the machine has room for one copy only"),
         )
     )

@@ -72,6 +72,20 @@ NETWORKS = (
         ("pass_depths",),
         networks.tree_beside_activations,
     ),
+    NetworkSabotage(
+        (Trade.LONGER_PATH,),
+        networks.slow_added_last,
+        networks.slow_added_first,
+        ("work_depths",),
+        networks.quick_ones_commuted,
+    ),
+    NetworkSabotage(
+        (Trade.LONGER_PATH,),
+        networks.slow_compared_last,
+        networks.slow_compared_first,
+        ("work_depths",),
+        networks.quick_ones_compared_in_turn,
+    ),
     NetworkSabotage((Trade.HOST_COPIES,), networks.plain, networks.largest_of_zeros, ("constant_elements",)),
 )
 
@@ -83,7 +97,13 @@ def test_networks(one: NetworkSabotage) -> None:
 
 
 def test_a_chain_does_no_harm_but_to_the_path() -> None:
-    assert harm_of(becomes(networks.chain_of_sums()), networks.tree_of_sums()) == {"step_count", "pass_depths"}
+    paths = {"step_count", "pass_depths", "work_depths"}
+    assert harm_of(becomes(networks.chain_of_sums()), networks.tree_of_sums()) == paths
+
+
+def test_a_slow_operand_is_told_by_its_work_alone() -> None:
+    assert harm_of(becomes(networks.slow_added_first()), networks.slow_added_last()) == {"work_depths"}
+    assert not harm_of(becomes(networks.slow_added_last()), networks.slow_added_first())
 
 
 # Graphs as text, and what becomes of them
@@ -216,8 +236,16 @@ SABOTAGES = (
     Sabotage((Trade.MACHINE,), edits.change_widths, SPAT_AND_PIM, ("machine",), edits.same_machine),
     Sabotage((Trade.MACHINE,), edits.claim_samples, ("onnx", *SPAT_AND_PIM), ("samples",), edits.say_one_sample),
     Sabotage((Trade.INSTRUCTIONS,), edits.read_more_rows, ("graph",), ("read_elements",)),
+    Sabotage((Trade.INSTRUCTIONS,), edits.pad_more, ("graph", "scheduled"), ("window_elements",)),
     Sabotage((Trade.HOST_COPIES,), edits.give_doubles, SPAT_AND_PIM, ("interface",)),
     Sabotage((Trade.FEWER_LANES,), edits.fewer_replicas, ("graph",), ("width_of_node", "span_cycles")),
+    Sabotage(
+        (Trade.FEWER_LANES,),
+        edits.sums_on_fewer_cores,
+        ("graph",),
+        ("vector_turns_of_node",),
+        edits.sums_on_more_cores,
+    ),
     Sabotage((Trade.FEWER_LANES,), edits.rows_by_fewer_cores, PLACED, ("width", "assignment"), edits.uniformly_later),
     Sabotage(
         (Trade.DEPENDENT,),
@@ -237,6 +265,7 @@ SABOTAGES = (
         ("sends", "send_bytes", "receives", "byte_hops"),
         edits.messages_in_another_text_order,
     ),
+    Sabotage((Trade.LONGER_PATH,), edits.messages_somewhat_later, PLACED, ("message_waits",), edits.uniformly_later),
     Sabotage(
         (Trade.SPLIT_SEND,), edits.send_in_two, PLACED, ("sends", "receives"), edits.messages_in_another_text_order
     ),

@@ -57,6 +57,18 @@ def test_conv_by_hand() -> None:
     assert found.host_ops is None
 
 
+def test_depths_by_hand() -> None:
+    found = proxies(import_onnx(network().SerializeToString()))
+    elements = 8 * 8 * 8
+    # Steps: conv 1 with its bias 2, relu 3, conv 4, add 5; of a quarter of the elements, pool 6.
+    assert found.pass_depths == elements * (1 + 2 + 3 + 4 + 5) + elements // 4 * 6
+    first = elements * 4 * 9  # multiplications of the first convolution
+    second = first + 2 * elements + elements * 8 * 9  # with its bias and the relu before the second one
+    pool = second + 2 * elements  # 2 x 2 elements for each of a quarter
+    quick = (first, first + elements, first + 2 * elements, second, second + elements)
+    assert found.work_depths == elements * sum(quick) + elements // 4 * pool
+
+
 BATCH = """
 func.func @main() {{
   %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>

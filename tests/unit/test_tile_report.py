@@ -14,8 +14,10 @@ from guard_programs import network
 from proxy_baselines import MODELS, path_of, report, update
 from tilec.analysis.machine import Machine
 from tilec.analysis.proxies import FIELDS, Level, Proxies, counts
+from tilec.analysis.proxy_changes import Verdict
 from tilec.codegen.package import package_digest, read_package, write_package
 from tilec.simulators.timing import simulate
+from tilec.tools.report_diff import difference, is_regression
 from tilec.tools.report_numerics import Numerics
 from tilec.tools.report_proof import FIELDS_OF_ITEMS, Outcome, Tolerances, proof
 from tilec.tools.report_records import Records, read_records
@@ -178,6 +180,17 @@ def outcome(before: Records, after: Records, name: str) -> Outcome:
 )
 def test_outcomes(name: str, old: object, new: object, expected: Outcome) -> None:
     assert outcome(record(**{name: old}), record(**{name: new}), name) is expected
+
+
+def test_when_messages_go_is_judged_by_what_comes_of_it() -> None:
+    waits = {steps: record(message_waits=steps, makespan_cycles=100 - steps) for steps in (1, 2)}
+    found = [change for changes in difference(waits[1], waits[2]).values() for change in changes]
+    assert [change.field for change in found if change.verdict is Verdict.WORSE] == ["message_waits"]
+    assert not any(map(is_regression, found))
+    sooner = [change for changes in difference(waits[2], waits[1]).values() for change in changes]
+    assert [change.field for change in sooner if is_regression(change)] == ["makespan_cycles"]
+    lost = difference(waits[1], record(makespan_cycles=99))["package"]
+    assert [change.field for change in lost if is_regression(change)] == ["message_waits"]
 
 
 def test_a_field_known_at_another_stage_only_is_no_permission() -> None:
