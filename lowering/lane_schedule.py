@@ -6,8 +6,8 @@ one of which least memory is missing, and of those the one that ends first (`Pla
 1. :func:`first_schedule`: replicas are packed, or go to one core after the other; lanes run in each of the orders of
    :func:`.placed_lanes.lane_orders`.
 2. `IMPROVEMENTS`, each on the best schedule of the one before.
-3. :func:`or_plain`: of several samples of a small network, plain schedules are measured against it.
-4. :func:`schedule_spread` does all of that again with more replicas of what has no weights, of such networks.
+3. :func:`or_plain`: of a small network, plain schedules are measured against it.
+4. :func:`schedule_spread` does all of that again with more replicas of what has no weights, of several samples of one.
 """
 
 from __future__ import annotations
@@ -41,8 +41,12 @@ FIRST_ROUNDS = 3
 """Placements to try with the same leads before going on to shorter ones."""
 
 FEW_LANES = 1000
-"""Lanes of a network that is scheduled for several samples with more replicas as well: rows that wait for them take
-little memory there, and their messages little time."""
+"""Lanes of a network for which plain schedules are tried as well, which takes no time to speak of there; and, for
+several samples, more replicas: rows that wait for them take little memory, and their messages little time."""
+
+CLEARLY = 50
+"""Of one sample, a plain schedule has to be shorter by one part in so many. What is by less is as often longer by the
+clock."""
 
 Measure: TypeAlias = "Callable[[PlacedLanes], int | None]"
 """The cycles that the program takes with a schedule; None if they cannot be told."""
@@ -58,15 +62,16 @@ def schedule_spread(
     """The schedule of :func:`schedule_replicas`, once batches without weights have replicas.
 
     Of several samples, these are as few as keep up. In small networks, they are also tried to be as many as for one
-    sample, and stay so if all ends sooner. There, plain schedules are tried as well, if what they take can be measured.
-    Not of one sample: ranks know all that there is to know, and what is wrong with an order would be hidden. Also,
-    messages of plain schedules share steps, so that it is their order in the text which says what goes first.
+    sample, and stay so if all ends sooner. Of those, plain schedules are tried as well, if what they take can be
+    measured: where lanes are few, which one a core takes first may cost more than any rank can tell.
     """
     spread_vector_batches(batches, costs, samples)
     few = [batch.properties["replicas"] for batch in batches]
-    if samples == 1 or sum(batch.lane_count for batch in batches) > FEW_LANES:
+    if sum(batch.lane_count for batch in batches) > FEW_LANES:
         return schedule_replicas(batches, costs, samples, lead)
     placed = schedule_replicas(batches, costs, samples, lead, measure)
+    if samples == 1:
+        return placed
     spread_vector_batches(batches, costs)
     if few == [batch.properties["replicas"] for batch in batches]:
         return placed
@@ -176,12 +181,13 @@ go in another order, cores move to where traffic is near. Each gives what it got
 
 
 def or_plain(placer: ReplicaPlacer, placed: PlacedLanes, measure: Measure) -> PlacedLanes:
-    """The schedule, or a plain one that fits, goes no farther, and with which the program takes less time."""
+    """The schedule, or a plain one that fits, goes no farther, and with which the program clearly takes less time."""
     best = replace(placed, measured=measure(placed))
+    limit = best.cycles - best.cycles // CLEARLY if placer.samples == 1 else best.cycles
     for plain in plain_schedules(placer, placed):
         if plain.excess > best.excess or (placer.is_far(plain) and not placer.is_far(placed)):
             continue
         cycles = measure(plain)
-        if cycles is not None and cycles < best.cycles:
+        if cycles is not None and cycles < min(limit, best.cycles):
             best = replace(plain, measured=cycles, timeline=replace(plain.timeline, makespan=cycles))
     return best

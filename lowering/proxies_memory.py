@@ -103,8 +103,8 @@ def overwritten(ops: Sequence[Operation]) -> tuple[int, int]:
     """Of a body on tensors: how many copies it takes so that nothing is overwritten that is read later, and elements.
 
     An instruction forms its result in place of its destination, unless that is read later: then elsewhere, with a copy
-    of what was there. An empty tensor is one for each instruction that writes into it. A row is yielded where it was formed, if that was in place all the way from an empty tensor of
-    its own.
+    of what was there. An empty tensor is one for each instruction that writes into it. A row is yielded where it was
+    formed, if that was in place all the way from an empty tensor of its own.
     """
     last_read = {operand: place for place, op in enumerate(ops) for operand in op.operands}
     elsewhere: set[Operation] = set()
