@@ -77,7 +77,7 @@ class _Cores:
         self._core: list[int] = core.tolist()
         self._cycles: list[int] = cycles.tolist()
         self._planned: list[int] = planned.tolist()
-        self._begins = [np.asarray(one.begins).tolist() for one in batches]
+        self._begins: list[list[int]] = [np.asarray(one.begins).tolist() for one in batches]
         self._batch: list[int] = graph.batch_of.tolist()
         row, target = uses.row[self._away], uses.core[self._away]
         self._messages: list[tuple[int, int]] = np.stack((row, target), axis=1).tolist()
@@ -88,7 +88,7 @@ class _Cores:
         self._load_first: list[int] = first.tolist()
         self._request: list[int] = request.tolist()
         lanes, cores = len(core), len(request)
-        self._start, self._finish, self._ready = [0] * lanes, [0] * lanes, [0] * lanes
+        self._start, self._finish = [0] * lanes, [0] * lanes
         self._sent = [0] * len(self._away)
         self._resumed: list[tuple[int, int, int]] = []
         self._free, self._through = [0] * cores, [0] * cores
@@ -108,26 +108,31 @@ class _Cores:
             else:
                 self._send(event - lanes)
         none = self._away[:0]
+        lane, done, time = np.array(self._resumed, np.int64).reshape(-1, 3).T
         return Timeline(
             makespan=max(self._free),
             first=self._graph.first,
             starts=np.array(self._start, np.int64),
             finishes=np.array(self._finish, np.int64),
             sent=(self._uses.row[self._away], self._uses.core[self._away], np.array(self._sent, np.int64)),
-            resumed=tuple(np.array(self._resumed, np.int64).reshape(-1, 3).T),
+            resumed=(lane, done, time),
             fetched=(none, none, none, none),
         )
 
     def _run(self, lane: int) -> None:
-        """A lane loads what is not there, waits for its rows, and runs."""
+        """A lane loads what is not there, and runs: its rows have come, and have occupied the core.
+
+        It starts when it begins to load, and goes on then, so that loads are in the order in which they are asked for.
+        """
         core = self._core[lane]
-        time = self._free[core]
+        begin = time = self._free[core]
         for item, cycles, port in self._loads[self._load_first[lane] : self._load_first[lane + 1]]:
             if (item, core) not in self._loaded:
                 self._loaded.add((item, core))
                 time = self._served(time + self._request[core], port) + cycles
-        time = max(time, self._ready[lane])
-        self._start[lane] = time
+        self._start[lane] = begin
+        if time > begin:
+            self._resumed.append((lane, 0, time))
         self._goes_on(core, lane, time)
 
     def _served(self, asked: int, cycles: int) -> int:
@@ -162,9 +167,6 @@ class _Cores:
         else:
             self._resumed.append((lane, done, there))
             self._goes_on(target, lane, there - done)
-        begin, end = self._uses.start[self._away[message] : self._away[message] + 2].tolist()
-        for reader in self._uses.readers[begin:end].tolist():
-            self._ready[reader] = max(self._ready[reader], there)
 
     def _done(self, lane: int, time: int) -> int:
         """The cycles of a lane after which it takes what is sent when it should have run until ``time``; `NONE` if it

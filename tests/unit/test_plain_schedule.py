@@ -119,11 +119,13 @@ def test_a_message_comes_between_two_instructions() -> None:
 
 def test_loads_wait_for_the_port() -> None:
     """Two cores load a row each, of 10 cycles, 6 of them of the port, which a request reaches in 1; the second lane of
-    a core has its row already."""
+    a core has its row already. Lanes start with the load, and go on when it is there."""
     one = Read(None, RowWindow(2, 4, rows=1, stride=0))
     batch = TimedBatch(LaneBatch(4, (one,)), np.array([0, 1, 0, 1]), 2, 3, COSTS, loads=(Load(10, 6),))
     timeline = plain_timeline(graph_of([batch]), [batch], np.ones(CORES, np.int64))
-    assert timeline.starts.tolist() == [11, 17, 14, 20]
+    assert timeline.starts.tolist() == [0, 0, 14, 20]
+    assert timeline.resumes[0].tolist() == [[0, 0, 11], [1, 0, 17]]
+    assert timeline.finishes.tolist() == [14, 20, 17, 23]
 
 
 def scheduled(batches: list[TimedBatch]) -> Timeline:
