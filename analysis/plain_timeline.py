@@ -83,8 +83,8 @@ class _Cores:
         self._messages: list[tuple[int, int]] = np.stack((row, target), axis=1).tolist()
         costs = message_cycles(batches, graph, row, core[row], target)
         self._costs: list[tuple[int, int, int]] = np.stack(costs, axis=1).tolist()
-        _, *loads, first = graph.loaded
-        self._loads: list[tuple[int, int, int]] = np.stack(loads, axis=1).tolist()
+        _, item, load_cycles, port_cycles, first = graph.loaded
+        self._loads: list[tuple[int, int, int]] = np.stack((item, load_cycles, port_cycles), axis=1).tolist()
         self._load_first: list[int] = first.tolist()
         self._request: list[int] = request.tolist()
         lanes, cores = len(core), len(request)
