@@ -82,7 +82,7 @@ class _Cores:
         row, target = uses.row[self._away], uses.core[self._away]
         self._messages: list[tuple[int, int]] = np.stack((row, target), axis=1).tolist()
         costs = message_cycles(batches, graph, row, core[row], target)
-        self._costs: list[tuple[int, int, int]] = np.stack(costs, axis=1).tolist()
+        self._costs: list[tuple[int, int, int]] = costs.T.tolist()
         _, item, load_cycles, port_cycles, first = graph.loaded
         self._loads: list[tuple[int, int, int]] = np.stack((item, load_cycles, port_cycles), axis=1).tolist()
         self._load_first: list[int] = first.tolist()

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ..analysis.lane_events.layout import UNBOUNDED
 from ..dialects.spat import ComputeBatchOp
@@ -48,8 +48,18 @@ CLEARLY = 50
 """Of one sample, a plain schedule has to be shorter by one part in so many. What is by less is as often longer by the
 clock."""
 
-Measure: TypeAlias = "Callable[[PlacedLanes], int | None]"
-"""The cycles that the program takes with a schedule; None if they cannot be told."""
+
+class Measured(NamedTuple):
+    """What a schedule is found to come to on the program."""
+
+    is_crowded: bool
+    """Whether one core has so much more to do than if replicas took cores in turn that the guard would not accept it,
+    though all may end soon."""
+    cycles: int
+
+
+Measure: TypeAlias = "Callable[[PlacedLanes], Measured | None]"
+"""None if it cannot be told."""
 
 
 def schedule_spread(
@@ -181,13 +191,18 @@ go in another order, cores move to where traffic is near. Each gives what it got
 
 
 def or_plain(placer: ReplicaPlacer, placed: PlacedLanes, measure: Measure) -> PlacedLanes:
-    """The schedule, or a plain one that fits, goes no farther, and with which the program clearly takes less time."""
-    best = replace(placed, measured=measure(placed))
-    limit = best.cycles - best.cycles // CLEARLY if placer.samples == 1 else best.cycles
+    """The schedule, or a plain one that fits, goes no farther, and with which the program clearly takes less time, or
+    is not crowded if it was."""
+    found = measure(placed)
+    if found is None:
+        return placed
+    best = replace(placed, measured=found.cycles)
+    limit = found._replace(cycles=found.cycles - found.cycles // CLEARLY) if placer.samples == 1 else found
     for plain in plain_schedules(placer, placed):
         if plain.excess > best.excess or (placer.is_far(plain) and not placer.is_far(placed)):
             continue
-        cycles = measure(plain)
-        if cycles is not None and cycles < min(limit, best.cycles):
-            best = replace(plain, measured=cycles, timeline=replace(plain.timeline, makespan=cycles))
+        found = measure(plain)
+        if found is not None and found < limit:
+            limit = found
+            best = replace(plain, measured=found.cycles, timeline=replace(plain.timeline, makespan=found.cycles))
     return best

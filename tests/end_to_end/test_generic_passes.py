@@ -1,4 +1,4 @@
-"""Passes that know nothing of the dialects, between any two stages: the guard accepts them, and the program is the same."""
+"""Passes that know nothing of the dialects, between any two stages: the guard accepts them, the program is the same."""
 
 from __future__ import annotations
 
