@@ -229,6 +229,9 @@ class Proxies:
     dumb_span_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "critical path of a dumb order on the same cores, no transfers")
     )
+    dumb_order_cycles: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "the same with transfers, where the order is longer than that")
+    )
     dumb_busy_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "cycles of the busiest core with cores in turn")
     )

@@ -22,6 +22,9 @@ ROOM = 2
 """One part in so many that a method may miss its yardstick by, since it looks at more than the yardstick does."""
 
 
+HARDLY = 32
+"""One part in so many that two orders may differ by, with all transfers, and still be as good."""
+
 NEARER = 8
 """By one part in so many, cores are to be nearer to each other than at random."""
 
@@ -142,16 +145,24 @@ def _spare_cycles(after: Proxies) -> int | None:
     return None if dumb is None or planned is None or inputs is None else dumb + inputs - planned
 
 
+def _ends_sooner(after: Proxies) -> bool:
+    """Whether all ends no later, with transfers, than in the dumb order on the same cores, but for one part in
+    `HARDLY`."""
+    dumb, planned = after.dumb_order_cycles, after.scheduled_cycles
+    return dumb is not None and planned is not None and planned <= dumb + dumb // HARDLY
+
+
 def dumb_order(part: int) -> MappingFunction:
     """What a dumb order on the same cores takes without transfers, one part in ``part`` more, and the time in which the
     inputs come; or as much more as the schedule with transfers proves harmless, since its order is that in which rows
-    come."""
+    come; or whatever it takes, if with transfers the dumb order takes longer."""
 
     def mapped(before: Proxies, after: Proxies) -> int | None:
         dumb, spare = after.dumb_span_cycles, _spare_cycles(after)
         if dumb is None or spare is None or after.input_load_cycles is None:
             return None
-        return dumb + max(dumb // part + after.input_load_cycles, spare)
+        limit = dumb + max(dumb // part + after.input_load_cycles, spare)
+        return max(limit, after.span_cycles or 0) if _ends_sooner(after) else limit
 
     return mapped
 

@@ -2,6 +2,7 @@
 
 A distributed tensor becomes one `pim.rows`, which loads, transfers and batches share. In a body, an instruction writes
 where its destination tensor lies; that needs a copy only if something else reads the destination's old content later.
+An empty tensor has no content, so each instruction that writes into one has a buffer of its own, even if they share it.
 The row that a batch yields is formed in the row of the result itself.
 """
 
@@ -210,6 +211,7 @@ class _BodyBufferization:
         self._copies = 0
 
     def run(self) -> _Body:
+        separate_empties(self._op.block)
         ops = list(self._op.block.ops)
         position = {op: index for index, op in enumerate(ops)}
         self._place_outs(ops)
@@ -253,8 +255,7 @@ class _BodyBufferization:
         if any(position.get(use.operation, mine) > mine for use in written.uses):
             # Something reads the old content later: write elsewhere.
             fresh = self._add(op, pim.AllocOp(shape_of(written))).results[0]
-            if not isinstance(written.owner, pim.EmptyOp):
-                self._copy(op, dest, fresh)
+            self._copy(op, dest, fresh)
             dest = fresh
         self._buffers[op.results[0]] = dest
         # What an instruction reads of its destination includes what its earlier turns wrote.
@@ -304,6 +305,22 @@ class _BodyBufferization:
     def _add(self, source: Operation, op: Operation) -> Operation:
         self._block.add_op(copy_location(source, op))
         return op
+
+
+def separate_empties(block: Block) -> None:
+    """Gives each instruction that writes into an empty tensor one of its own: `pim.empty` is pure, so that any pass may
+    have made one of several."""
+    for empty in [op for op in block.ops if isinstance(op, pim.EmptyOp)]:
+        users = {use.operation for use in empty.result.uses}
+        writers = [op for op in block.ops if op in users and op.operands[-1] is empty.result] if len(users) > 1 else []
+        kept = writers[:1] if len(writers) == len(users) else []
+        for op in writers[len(kept) :]:
+            assert isinstance(op, IssueOp)
+            own = copy_location(empty, empty.clone())
+            block.insert_op_before(own, op)
+            for index, operand in enumerate(op.operands):
+                if operand is empty.result:
+                    op.operands[index] = own.results[0]
 
 
 def _grown_from(value: SSAValue) -> SSAValue:

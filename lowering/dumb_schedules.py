@@ -30,10 +30,11 @@ def is_annotated(program: BatchProgram) -> bool:
     return all(isinstance(batch.op, spat.ComputeBatchOp) for batch in program.batches)
 
 
-def add_dumb_schedules(program: BatchProgram, target: Target, found: dict[str, object]) -> None:
+def add_dumb_schedules(program: BatchProgram, target: Target, span_cycles: int, found: dict[str, object]) -> None:
     """Adds to ``found`` what two dumb schedules take: of lanes as rows come, on cores that replicas take in turn, where
-    the busiest core counts as well; and, without transfers, on the cores that they have. If their rows may need more
-    memory than there is, lanes go in the order in which they are asked for.
+    the busiest core counts as well; and, without transfers, on the cores that they have. If the program takes longer
+    than that without transfers, ``span_cycles``, the latter is also told with them. If rows may need more memory than
+    there is, lanes go in the order in which they are asked for.
     """
     orders = DumbOrders(_lanes(program, target), target.machine.core_count)
     placed = _place(orders.batches, target)
@@ -48,7 +49,10 @@ def add_dumb_schedules(program: BatchProgram, target: Target, found: dict[str, o
         starts = [orders.on_demand(core) for core in cores]
     elsewhere = Traffic(_elsewhere(program, orders, cores[0], starts[0]), Level.SCHEDULED)
     found["dumb_cycles"] = at_once(elsewhere, target).cycles
-    found["dumb_span_cycles"] = int((starts[1] + orders.cycles).max(initial=0))
+    found["dumb_span_cycles"] = span = int((starts[1] + orders.cycles).max(initial=0))
+    if span_cycles > span:
+        reordered = Traffic(_elsewhere(program, orders, here, starts[1]), Level.SCHEDULED)
+        found["dumb_order_cycles"] = at_once(reordered, target).cycles
     work = np.repeat([batch.cost.cycles or 0 for batch in program.batches], np.diff(orders.first))
     found["dumb_busy_cycles"] = int(np.bincount(cores[0], work).max(initial=0))
     found["input_load_cycles"] = _input_cycles(program, target)

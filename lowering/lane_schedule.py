@@ -6,8 +6,8 @@ one of which least memory is missing, and of those the one that ends first (`Pla
 1. :func:`first_schedule`: replicas are packed, or go to one core after the other; lanes run in each of the orders of
    :func:`.placed_lanes.lane_orders`.
 2. `IMPROVEMENTS`, each on the best schedule of the one before.
-3. :func:`or_plain`: of several samples of a small network, plain schedules are measured against it.
-4. :func:`schedule_spread` does all of that again with more replicas of what has no weights, of such networks.
+3. :func:`or_plain`: of a small network, plain schedules are measured against it.
+4. :func:`schedule_spread` does all of that again with more replicas of what has no weights, of several samples of one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ..analysis.lane_events.layout import UNBOUNDED
 from ..dialects.spat import ComputeBatchOp
@@ -41,11 +41,25 @@ FIRST_ROUNDS = 3
 """Placements to try with the same leads before going on to shorter ones."""
 
 FEW_LANES = 1000
-"""Lanes of a network that is scheduled for several samples with more replicas as well: rows that wait for them take
-little memory there, and their messages little time."""
+"""Lanes of a network for which plain schedules are tried as well, which takes no time to speak of there; and, for
+several samples, more replicas: rows that wait for them take little memory, and their messages little time."""
 
-Measure: TypeAlias = "Callable[[PlacedLanes], int | None]"
-"""The cycles that the program takes with a schedule; None if they cannot be told."""
+CLEARLY = 50
+"""Of one sample, a plain schedule has to be shorter by one part in so many. What is by less is as often longer by the
+clock."""
+
+
+class Measured(NamedTuple):
+    """What a schedule is found to come to on the program."""
+
+    is_crowded: bool
+    """Whether one core has so much more to do than if replicas took cores in turn that the guard would not accept it,
+    though all may end soon."""
+    cycles: int
+
+
+Measure: TypeAlias = "Callable[[PlacedLanes], Measured | None]"
+"""None if it cannot be told."""
 
 
 def schedule_spread(
@@ -58,15 +72,16 @@ def schedule_spread(
     """The schedule of :func:`schedule_replicas`, once batches without weights have replicas.
 
     Of several samples, these are as few as keep up. In small networks, they are also tried to be as many as for one
-    sample, and stay so if all ends sooner. There, plain schedules are tried as well, if what they take can be measured.
-    Not of one sample: ranks know all that there is to know, and what is wrong with an order would be hidden. Also,
-    messages of plain schedules share steps, so that it is their order in the text which says what goes first.
+    sample, and stay so if all ends sooner. Of those, plain schedules are tried as well, if what they take can be
+    measured: where lanes are few, which one a core takes first may cost more than any rank can tell.
     """
     spread_vector_batches(batches, costs, samples)
     few = [batch.properties["replicas"] for batch in batches]
-    if samples == 1 or sum(batch.lane_count for batch in batches) > FEW_LANES:
+    if sum(batch.lane_count for batch in batches) > FEW_LANES:
         return schedule_replicas(batches, costs, samples, lead)
     placed = schedule_replicas(batches, costs, samples, lead, measure)
+    if samples == 1:
+        return placed
     spread_vector_batches(batches, costs)
     if few == [batch.properties["replicas"] for batch in batches]:
         return placed
@@ -176,12 +191,18 @@ go in another order, cores move to where traffic is near. Each gives what it got
 
 
 def or_plain(placer: ReplicaPlacer, placed: PlacedLanes, measure: Measure) -> PlacedLanes:
-    """The schedule, or a plain one that fits, goes no farther, and with which the program takes less time."""
-    best = replace(placed, measured=measure(placed))
+    """The schedule, or a plain one that fits, goes no farther, and with which the program clearly takes less time, or
+    is not crowded if it was."""
+    found = measure(placed)
+    if found is None:
+        return placed
+    best = replace(placed, measured=found.cycles)
+    limit = found._replace(cycles=found.cycles - found.cycles // CLEARLY) if placer.samples == 1 else found
     for plain in plain_schedules(placer, placed):
         if plain.excess > best.excess or (placer.is_far(plain) and not placer.is_far(placed)):
             continue
-        cycles = measure(plain)
-        if cycles is not None and cycles < best.cycles:
-            best = replace(plain, measured=cycles, timeline=replace(plain.timeline, makespan=cycles))
+        found = measure(plain)
+        if found is not None and found < limit:
+            limit = found
+            best = replace(plain, measured=found.cycles, timeline=replace(plain.timeline, makespan=found.cycles))
     return best

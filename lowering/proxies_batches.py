@@ -321,7 +321,7 @@ class _Fields:
     def _add_spans(self, found: dict[str, object], traffic: Traffic, target: Target) -> None:
         lanes, digest = traffic.scheduled_lanes(), traffic.lanes_digest()
         spans, machine = self.memory.spans, target.machine
-        found["span_cycles"] = spans.get(("span", digest), lanes.span).cycles
+        found["span_cycles"] = path = spans.get(("span", digest), lanes.span).cycles
         moves = traffic.moves(target.element_bytes)
         key = "makespan", lanes.digest_with(moves, machine, digest)
         span = spans.get(key, lambda: lanes.makespan(moves, machine))
@@ -333,7 +333,7 @@ class _Fields:
         if self.level is Level.SCHEDULED and not traffic.is_sent:
             found["scheduled_cycles"] = span.cycles
         if is_annotated(self.program):
-            add_dumb_schedules(self.program, target, found)
+            add_dumb_schedules(self.program, target, path, found)
 
     def _add_traffic(self, found: dict[str, object], traffic: Traffic) -> None:
         sends, bytes_ = self._part("sends"), self._part("send_bytes")

@@ -36,11 +36,11 @@ def buffer_elements(program: BatchProgram, target: Target) -> int:
 
 
 def _tile_elements(ops: Sequence[Operation], target: Target) -> int:
-    slack: dict[SSAValue, int] = {}
+    slack: dict[Operation | SSAValue, int] = {}
     found = 0
     for op in ops:
         if isinstance(op, pim.EmptyOp):
-            found += math.prod(shape_of(op.results[0]))
+            found += math.prod(shape_of(op.results[0])) * _tiles_of(op)
         elif isinstance(op, pim.AllocOp):
             found += math.prod(shape_of(op.results[0])) + op.slack.value.data
         elif "matrix_row" in op.properties and op.results:
@@ -50,14 +50,26 @@ def _tile_elements(ops: Sequence[Operation], target: Target) -> int:
             assert matrix is not None
             access, wide = op.dest_access.data, target.array_columns
             end = access.start + (op.count - 1) * access.step + -(-shape_of(matrix)[1] // wide) * wide
-            root = _written_first(dest)
+            root = _tile_of(op.results[0])
             slack[root] = max(slack.get(root, 0), end - math.prod(shape_of(dest)))
     return found + sum(slack.values())
 
 
-def _written_first(value: SSAValue) -> SSAValue:
+def _tiles_of(empty: pim.EmptyOp) -> int:
+    """The tiles that an empty tensor stands for: one for each instruction that forms its result there, since whether
+    these share it says nothing; and one for those that only read it, if there are any."""
+    users = {use.operation for use in empty.result.uses}
+    writers = sum(op.operands[-1] is empty.result and isinstance(op, IssueOp) for op in users)
+    return max(1, writers + (len(users) > writers))
+
+
+def _tile_of(value: SSAValue) -> Operation | SSAValue:
+    """The tile that a value was formed in, instruction after instruction: the first one of those stands for it if it
+    began with an empty tensor; if not, what that began with."""
     while isinstance(owner := value.owner, IssueOp):
         value = owner.operands[-1]
+        if isinstance(value.owner, pim.EmptyOp):
+            return owner
     return value
 
 
@@ -91,26 +103,28 @@ def overwritten(ops: Sequence[Operation]) -> tuple[int, int]:
     """Of a body on tensors: how many copies it takes so that nothing is overwritten that is read later, and elements.
 
     An instruction forms its result in place of its destination, unless that is read later: then elsewhere, with a copy
-    of what was there. A row is yielded where it was formed, if that was in place all the way from an empty tensor of
-    its own.
+    of what was there. An empty tensor is one for each instruction that writes into it. A row is yielded where it was
+    formed, if that was in place all the way from an empty tensor of its own.
     """
     last_read = {operand: place for place, op in enumerate(ops) for operand in op.operands}
     elsewhere: set[Operation] = set()
     saved: list[SSAValue] = []
     for place, op in enumerate(ops):
-        if isinstance(op, IssueOp) and last_read[op.operands[-1]] > place:
+        if not isinstance(op, IssueOp) or isinstance((dest := op.operands[-1]).owner, pim.EmptyOp):
+            continue
+        if last_read[dest] > place:
             elsewhere.add(op)
-            if not isinstance(op.operands[-1].owner, pim.EmptyOp):
-                saved.append(op.operands[-1])
-    taken: set[SSAValue] = set()
+            saved.append(dest)
+    taken: set[Operation | SSAValue] = set()
     for value in ops[-1].operands if isinstance(ops[-1], pim.YieldOp) else ():
         root, in_place = value, True
         while isinstance(owner := root.owner, IssueOp):
             in_place = in_place and owner not in elsewhere
             root = owner.operands[-1]
-        if not in_place or not isinstance(root.owner, pim.EmptyOp) or root in taken:
+        tile = _tile_of(value)
+        if not in_place or not isinstance(root.owner, pim.EmptyOp) or tile in taken:
             saved.append(value)
-        taken.add(root)
+        taken.add(tile)
     return len(saved), sum(math.prod(shape_of(value)) for value in saved)
 
 

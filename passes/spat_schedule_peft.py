@@ -27,7 +27,7 @@ from ..dialects.location import node_name, place_of
 from ..dialects.spat import ComputeBatchOp
 from ..dialects.tile import ArrayAttr
 from ..lowering.lane_cost import BatchCosts, batch_arrays
-from ..lowering.lane_schedule import schedule_spread
+from ..lowering.lane_schedule import Measured, schedule_spread
 from ..lowering.placed_lanes import PlacedLanes
 from ..lowering.proxies import proxies
 from ..lowering.samples import samples_of
@@ -127,9 +127,11 @@ class SpatSchedulePeftPass(ModulePass):
         costs = BatchCosts(target)
         _require_manageable(batches, costs)
 
-        def measure(placed: PlacedLanes) -> int | None:
+        def measure(placed: PlacedLanes) -> Measured | None:
             _annotate(batches, placed)
-            return proxies(op).scheduled_cycles
+            found = proxies(op)
+            most, busiest, cycles = busy_in_turn(found, found), found.busy_cycles_max, found.scheduled_cycles
+            return None if most is None or busiest is None or cycles is None else Measured(busiest > most, cycles)
 
         try:
             placed = schedule_spread(batches, costs, samples, self.lead, measure)

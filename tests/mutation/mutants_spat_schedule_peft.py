@@ -75,9 +75,9 @@ def vectors_on_the_busiest_core(module: ModuleOp) -> None:
 @STAGE.patch(
     "tilec.lowering.replica_placement.LaneScheduler",
     "rows are never ahead by more than one, whatever the memories hold",
-    Caught.GUARD,
-    "span_cycles",
+    Caught.NEITHER,
     program="mixed",
+    why="a plain schedule, which knows no lead, takes less time then, and is what it is held against",
 )
 def lead_of_one(scheduler: Callable[..., Any]) -> Callable[..., Any]:
     return lambda batches, cores, lead, *others: scheduler(batches, cores, 1, *others)

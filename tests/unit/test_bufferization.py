@@ -121,6 +121,8 @@ class Body:
     columns: int
     channels: int
     outputs: int = 1
+    shared: SSAValue | None = None
+    """The empty tensor that all instructions write into which need one; None for one each."""
     ops: list[Operation] = field(default_factory=list[Operation])
     tiles: list[SSAValue] = field(default_factory=list[SSAValue])
 
@@ -130,8 +132,12 @@ class Body:
         self.block = Block(arg_types=[rows, TensorType(f32, shape), TensorType(f32, (self.channels, self.channels))])
         self.rows, self.constant, self.matrix = self.block.args
 
+    def share(self) -> None:
+        """From here on, there is one empty tensor."""
+        self.shared = self.empty()
+
     def empty(self) -> SSAValue:
-        return self.add(pim.EmptyOp(self.columns, self.channels))
+        return self.shared or self.add(pim.EmptyOp(self.columns, self.channels))
 
     def add(self, op: Operation) -> SSAValue:
         self.ops.append(op)
@@ -171,6 +177,8 @@ def bodies(draw: st.DrawFn) -> pim.CoreBatchOp:
     everything = columns * channels
     by_column = Access(step=channels)
     groups = ArrayAttr.get(np.zeros(1, np.int32))
+    if draw(st.booleans()):
+        body.share()
 
     def operand(whole: bool) -> tuple[SSAValue, Access]:
         value = draw(st.sampled_from([body.rows, body.constant, *body.tiles]))
@@ -279,6 +287,21 @@ def test_in_place_where_nothing_reads_the_old_content() -> None:
     batch = body.batch([second])
     assert copies(batch) == 0
     assert not any(isinstance(op, pim.AllocOp) for op in bufferize_body(batch, TARGET).block.ops)
+
+
+def test_a_shared_empty_tensor_is_one_for_each_that_writes_into_it() -> None:
+    """Equal `pim.empty` ops may have become one."""
+
+    def block(shared: bool) -> Block:
+        body = Body(1, 2, 3)
+        if shared:
+            body.share()
+        first = body.issue("vrelu", 6, 1, [(body.rows, Access())], body.empty(), Access())
+        second = body.issue("vtanh", 6, 1, [(body.rows, Access())], body.empty(), Access())
+        third = body.issue("vvadd", 6, 1, [(first, Access()), (second, Access())], body.empty(), Access())
+        return bufferize_body(body.batch([third, second]), TARGET).block
+
+    assert block(shared=True).is_structurally_equivalent(block(shared=False))
 
 
 def test_a_copy_where_the_old_content_is_read() -> None:

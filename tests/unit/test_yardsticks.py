@@ -421,6 +421,17 @@ def test_the_order() -> None:
         assert limit(GRAPH, replace(chip, **{missing: None})) is None
 
 
+def test_an_order_that_is_long_since_it_saves_transfers() -> None:
+    """It may take any time without transfers if with them it takes hardly longer than the dumb order on its cores."""
+    chip = replace(CHIP, dumb_span_cycles=800, dumb_cycles=1000, scheduled_cycles=1000, input_load_cycles=5)
+    limit = dumb_order(8)
+    longer = replace(chip, span_cycles=950, dumb_order_cycles=970)
+    assert limit(GRAPH, longer) == 950
+    assert limit(GRAPH, replace(longer, dumb_order_cycles=969)) == 905
+    assert limit(GRAPH, replace(longer, span_cycles=820)) == 905
+    assert limit(GRAPH, replace(chip, span_cycles=950)) == 905
+
+
 def test_places_on_the_mesh() -> None:
     chip = replace(CHIP, random_byte_hops=800)
     assert nearer_than_at_random(GRAPH, chip) == 800 - 100 + 200

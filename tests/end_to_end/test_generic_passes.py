@@ -1,0 +1,54 @@
+"""Passes that know nothing of the dialects, between any two stages: the guard accepts them, the program is the same."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from compilation import package_of
+from random_networks import RandomNetwork
+from tilec.codegen.package import Package
+from tilec.dialects.registry import make_context
+from tilec.lowering.onnx_importer import import_onnx
+from tilec.passes.guard import Guard
+from tilec.passes.manager import PassManager, Verifier
+from tilec.passes.pipeline import build_pipeline
+from xdsl.passes import ModulePass
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits_cnn.onnx"
+
+GENERIC = ("canonicalize", "cse", "dce")
+
+
+def compiled(model: onnx.ModelProto, machine: str, between: str = "") -> Package:
+    """With the passes ``between`` before every stage, and after the last."""
+    more = build_pipeline(between) if between else ()
+    passes: list[ModulePass] = [*more]
+    for stage in build_pipeline(f"tile-default{{machine={machine}}}"):
+        passes += [stage, *more]
+    module = import_onnx(model.SerializeToString())
+    PassManager(tuple(passes), (Guard(), Verifier())).run(make_context(), module)
+    return package_of(module)
+
+
+def assert_the_same(one: Package, other: Package) -> None:
+    np.testing.assert_array_equal(one.program.core_start, other.program.core_start)
+    for field in fields(one.program.columns):
+        columns = [getattr(each.program.columns, field.name) for each in (one, other)]
+        np.testing.assert_array_equal(*columns, err_msg=field.name)
+    assert one.memory.size_bytes == other.memory.size_bytes
+
+
+@pytest.mark.parametrize("between", [*GENERIC, ",".join(GENERIC)])
+def test_between_every_two_stages_of_an_example(between: str) -> None:
+    model = onnx.load(DIGITS)
+    assert_the_same(compiled(model, "reference144"), compiled(model, "reference144", between))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_between_every_two_stages_of_random_networks(seed: int) -> None:
+    model = RandomNetwork(seed).model()
+    assert_the_same(compiled(model, "tiny4"), compiled(model, "tiny4", ",".join(GENERIC)))
