@@ -263,11 +263,6 @@ class Proxies:
     )
     """Fields whose true value may be larger, since the level has not decided all of it yet. All others are exact."""
 
-    @property
-    def has_unchecked_plan(self) -> bool:
-        """Whether addresses are planned, and nobody has looked for faults of theirs."""
-        return self.level is Level.BUFFERS and self.core_bytes_max is not None and self.plan_faults is None
-
     def to_json(self) -> dict[str, object]:
         """The known fields as JSON values."""
         content = {name: getattr(self, name) for name in FIELDS if getattr(self, name) is not None}

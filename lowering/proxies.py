@@ -48,11 +48,8 @@ class Surveyor:
         self._looks = BlockLooks() if looks is None else looks
         self._memory = Memory()
 
-    def survey(self, module: ModuleOp, target: Target | None = None, checks_plan: bool = True) -> Survey:
-        """The proxies of ``module`` as it is now, with what they are made of.
-
-        Unless it ``checks_plan``, faults of planned addresses are left out.
-        """
+    def survey(self, module: ModuleOp, target: Target | None = None) -> Survey:
+        """The proxies of ``module`` as it is now, with what they are made of."""
         if self._own_looks:
             self._looks.begin()
         groups = _Groups.of(module, self._looks)
@@ -67,9 +64,7 @@ class Surveyor:
         contributions: dict[str, dict[str, int]] = {}
         numbers: dict[str, object] = {}
         if groups.batches:
-            numbers, contributions = batch_proxies(
-                groups.batches, groups.others, level, target, self._memory, checks_plan
-            )
+            numbers, contributions = batch_proxies(groups.batches, groups.others, level, target, self._memory)
             numbers["host_ops"] = sum(map(is_computation, groups.onnx))
         elif groups.onnx or level is Level.ONNX:
             numbers, contributions = onnx_proxies(groups.onnx, self._memory.constants)

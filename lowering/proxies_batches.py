@@ -57,27 +57,20 @@ def batch_proxies(
     level: Level,
     target: Target | None,
     memory: Memory,
-    checks_plan: bool = True,
 ) -> tuple[dict[str, object], Contributions]:
-    """The fields that batches have, given with looks at their blocks, and by field what each node adds to it.
-
-    ``checks_plan`` is whether to look for faults of planned addresses.
-    """
+    """The fields that batches have, given with looks at their blocks, and by field what each node adds to it."""
     program = BatchProgram(bodies, others, target, memory.batches)
-    return _Fields(program, level, target, memory, checks_plan).fields()
+    return _Fields(program, level, target, memory).fields()
 
 
 class _Fields:
-    def __init__(
-        self, program: BatchProgram, level: Level, target: Target | None, memory: Memory, checks_plan: bool
-    ) -> None:
+    def __init__(self, program: BatchProgram, level: Level, target: Target | None, memory: Memory) -> None:
         self.program = program
         self.batches = program.batches
         self.others = program.others
         self.level = level
         self.target = target
         self.memory = memory
-        self.checks_plan = checks_plan
         self.bytes = None if target is None else target.element_bytes
         self.parts: Contributions = {}
 
@@ -264,7 +257,7 @@ class _Fields:
             peak = counts({f"{core:05}": int(size) for core, size in enumerate(program.peak_bytes.array) if size})
             found["logical_core_bytes"] = found["physical_core_bytes"] = peak
             found["core_bytes_max"] = max((size for _, size in peak), default=0)
-            if self.target is not None and self.checks_plan:
+            if self.target is not None:
                 fault = plan_fault(program, self.target)
                 found["plan_faults"] = int(fault is not None)
                 if fault is not None:

@@ -41,7 +41,7 @@ REMEDY = (
 class _Survey(Protocol):
     """:meth:`.proxies.Surveyor.survey`, which is loaded late."""
 
-    def __call__(self, module: ModuleOp, *, checks_plan: bool) -> Survey: ...
+    def __call__(self, module: ModuleOp) -> Survey: ...
 
 
 class GuardError(TileError):
@@ -166,7 +166,7 @@ class Guard(PassInstrumentation):
         if self._current() is not Mode.OFF:
             self._contract = contract_of(run.one)
             self._idle = self._contract.idle_networks and is_idle_network(run.module)
-            self._before = self._look(run.module) if self._idle or not _is_whole(self._last) else self._last
+            self._before = self._look(run.module) if self._idle or self._last is None else self._last
         if self._current() is Mode.ROLLBACK:
             self._saved = run.module.clone()
         self._begin = perf_counter()
@@ -182,7 +182,7 @@ class Guard(PassInstrumentation):
         if mode is Mode.OFF or before is None:
             self.examined.append(Examined(run.name, mode, None, None, (), "", seconds))
             return
-        after = self._look(run.module, checks_plan=_is_planned(before))
+        after = self._look(run.module)
         self._last = None if self._idle else after  # The next pass may see nothing in what is a network to this one.
         found = _examine(run.name, self._contract, mode, before, after, seconds)
         self.examined.append(found)
@@ -218,7 +218,7 @@ class Guard(PassInstrumentation):
         if self._looks is not None:
             self._looks.begin()
         self._idle = False
-        before = self._look(module, checks_plan=False) if self._last is None else self._last
+        before = self._look(module) if self._last is None else self._last
         found = _examine(name, contract(), mode, before, _attempt(look), seconds)
         self.examined.append(found)
         if found.fault and mode is not Mode.REPORT:
@@ -226,16 +226,12 @@ class Guard(PassInstrumentation):
         if found.fault:
             self.warn(f"warning: guard: pass '{name}': {found.fault}; reported only")
 
-    def _look(self, module: ModuleOp, checks_plan: bool = True) -> Survey | str:
-        """The proxies of a module, or why there are none: what cannot be computed is no permission.
-
-        To check a plan of local memory takes as long as to make it. So it is checked where another pass follows, before
-        and after it.
-        """
+    def _look(self, module: ModuleOp) -> Survey | str:
+        """The proxies of a module, or why there are none: what cannot be computed is no permission."""
         if is_opaque(module) and not (self._idle and is_idle_network(module)):
             return opaque_survey(module)
         survey = self._survey = self._survey or _surveyor(self._looks)
-        return _attempt(lambda: _survey_or_say(survey, module, checks_plan))
+        return _attempt(lambda: _survey_or_say(survey, module))
 
     def _current(self) -> Mode:
         return self.mode if self._override is None else self._override[0]
@@ -294,15 +290,6 @@ def _sets_mode(one: ModulePass) -> TypeGuard[GuardModePass]:
     return type(one) is GuardModePass
 
 
-def _is_planned(found: Survey | str) -> bool:
-    return isinstance(found, Survey) and found.proxies.plan_faults is not None
-
-
-def _is_whole(found: Survey | str | None) -> bool:
-    """Whether the look at a module before a pass left nothing out that the one after it may have."""
-    return isinstance(found, str) or (found is not None and not found.proxies.has_unchecked_plan)
-
-
 def _surveyor(looks: BlockLooks | None) -> _Survey:
     """Looks at the modules of a pipeline. Loaded late: a tool that works on other dialects need not load numpy."""
     from ..lowering.proxies import Surveyor
@@ -310,10 +297,10 @@ def _surveyor(looks: BlockLooks | None) -> _Survey:
     return Surveyor(looks).survey
 
 
-def _survey_or_say(survey: _Survey, module: ModuleOp, checks_plan: bool) -> Survey:
+def _survey_or_say(survey: _Survey, module: ModuleOp) -> Survey:
     """A survey. Where it breaks, since a pass has left a program that its machine has no cores for, what is wrong."""
     try:
-        return survey(module, checks_plan=checks_plan)
+        return survey(module)
     except TileError:
         raise
     except Exception:

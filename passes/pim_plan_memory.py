@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.contract import Contract, changes_meaning, decided_here, no_longer_known
+from ..analysis.contract import Contract, changes_meaning, constant, decided_here, no_longer_known
 from ..analysis.yardsticks import needed, with_room
 from ..lowering.memory_planning import plan_module
 from .statistics import record_statistic
@@ -36,6 +36,7 @@ class PimPlanMemoryPass(ModulePass):
                 with_room("live_bytes_max"),
                 "rings, constants and places of tiles that do not live at the same time share memory, but for gaps",
             ),
+            "plan_faults": changes_meaning(constant(0), "no two things in one place, and nothing without a place"),
             "zeroed_bytes": changes_meaning(
                 needed("needed_zero_bytes"), "once, around as many rows as are held at once, and one row for all others"
             ),

@@ -134,7 +134,7 @@ def lanes_put_off(module: ModuleOp) -> None:
     change_array(batches_of(module)[-1], "steps", lambda steps: steps + 20_000)
 
 
-@STAGE.edit("rings have one slot", Caught.NUMERICS)
+@STAGE.edit("rings have one slot", Caught.BOTH, "plan_faults")
 def ring_of_one(module: ModuleOp) -> None:
     for rows in ops_of(module, pim.RowsOp):
         table = array_of(rows, "instances").copy()
@@ -144,14 +144,14 @@ def ring_of_one(module: ModuleOp) -> None:
         set_array(rows, "instances", table)
 
 
-@STAGE.edit("tiles of a frame share one address", Caught.NUMERICS)
+@STAGE.edit("tiles of a frame share one address", Caught.BOTH, "plan_faults")
 def tiles_overlap(module: ModuleOp) -> None:
     allocs = [op for op in batches_of(module)[2].block.ops if isinstance(op, AllocOp)]
     for alloc in allocs[1:]:
         set_array(alloc, "addresses", array_of(allocs[0], "addresses"))
 
 
-@STAGE.edit("constants are taken for dead after the first lane", Caught.NUMERICS)
+@STAGE.edit("constants are taken for dead after the first lane", Caught.BOTH, "plan_faults")
 def constants_overwritten(module: ModuleOp) -> None:
     (constant,) = ops_of(module, pim.ConstantRowsOp)
     (rows, *_) = [op for op in ops_of(module, pim.RowsOp) if op.result.uses.get_length() > 2]
