@@ -60,6 +60,8 @@ INSTRUCTIONS: dict[str, int] = {
 class EmptyOp(IRDLOperation):
     """A tensor of unspecified content: where an instruction writes.
 
+    Instructions may share one: there is nothing in it to overwrite, and each gets a buffer of its own.
+
     ```mlir
     %0 = pim.empty : tensor<56x64xf32>
     ```
