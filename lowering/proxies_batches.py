@@ -257,7 +257,7 @@ class _Fields:
             peak = counts({f"{core:05}": int(size) for core, size in enumerate(program.peak_bytes.array) if size})
             found["logical_core_bytes"] = found["physical_core_bytes"] = peak
             found["core_bytes_max"] = max((size for _, size in peak), default=0)
-            if self.target is not None:
+            if self.target is not None and self.level is Level.BUFFERS:
                 fault = plan_fault(program, self.target)
                 found["plan_faults"] = int(fault is not None)
                 if fault is not None:
