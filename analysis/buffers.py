@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from ..support.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,14 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..support.arrays import Ints
 from ..support.kernel_columns import as_arrays
 from ..support.machine_code import Kernel, can_compile
 from . import packing_kernel
 from .packing_kernel import LOAD, NONE, Code, Facts, State
-
-Ints = NDArray[np.int64]
 
 LARGE = 1 / 4
 """Share of a core's arrays from which on a group chooses before all smaller ones, since it finds no room later. Less

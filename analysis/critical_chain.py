@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..support.arrays import Ints
 from ..support.kernel_columns import as_array, as_lists
 from ..support.machine_code import Kernel, can_compile
 from . import chain_kernel
@@ -26,7 +26,6 @@ from .timeline import TimedBatch, Timeline
 
 __all__ = ["CORE", "QUEUE", "RUN", "TAIL", "TRAVEL", "Chain", "ChainFinder"]
 
-Ints = NDArray[np.int64]
 
 WALK = Kernel("chain", (chain_kernel,), chain_kernel)
 

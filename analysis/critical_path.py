@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..support import bisection
+from ..support.arrays import Ints
 from ..support.kernel_columns import Numbers, as_arrays, as_lists
 from ..support.machine_code import Kernel, can_compile
 from .span_events import layout, loop, port, table
@@ -21,8 +22,6 @@ from .span_events.layout import ABSENT, Code, Facts, State
 from .span_events.loop import run
 from .turns import starts_in_turns
 from .window import OUTSIDE, RowWindow, window_rows
-
-Ints = NDArray[np.int64]
 
 LOOP = Kernel("spans", (bisection, table, port, loop), layout)
 

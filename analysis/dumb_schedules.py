@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..support import heap as heaps
+from ..support.arrays import Ints
 from ..support.kernel_columns import as_arrays, as_lists
 from ..support.machine_code import Kernel, can_compile
 from .dumb_orders import heap, layout, loop
 from .dumb_orders.layout import Code, Facts, State
 from .dumb_orders.loop import run
 from .window import OUTSIDE
-
-Ints = NDArray[np.int64]
 
 ORDERS = Kernel("orders", (heaps, heap, loop), layout)
 

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..support.arrays import Ints
 from ..support.kernel_columns import as_array
 from .lane_events.layout import COURTESY, PATIENCE, Code, Facts
 from .lane_graph import LaneGraph, lane_graph
@@ -21,8 +21,6 @@ from .lane_rank import ONE_SAMPLE, Samples, arrival_order
 from .message_costs import message_cycles
 from .row_uses import RowUses
 from .timeline import TimedBatch
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

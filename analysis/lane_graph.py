@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..support.arrays import Ints
 from .lane_rank import ONE_SAMPLE, RankedBatch, Samples, urgency_order
 from .window import OUTSIDE, window_rows
-
-Ints = NDArray[np.int64]
 
 WORTH_COMPILING = 1000
 """Lanes from which on loading llvmlite and the machine code takes less time than it saves, in all loops over lanes:

@@ -20,13 +20,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..support.arrays import Ints
 from .turns import starts_in_turns
 from .wavefront import LaneBatch, lane_steps
 from .window import OUTSIDE
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

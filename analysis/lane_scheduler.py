@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..support import bisection, heap
+from ..support.arrays import Ints
 from ..support.kernel_columns import as_array, as_lists
 from ..support.machine_code import Kernel, can_compile
 from .lane_columns import TimedGraph, graph_columns, graph_of, placed_columns
@@ -24,8 +24,6 @@ from .lane_events.loop import run
 from .lane_graph import WORTH_COMPILING, LaneGraph
 from .row_uses import RowUses, row_uses
 from .timeline import TimedBatch, Timeline
-
-Ints = NDArray[np.int64]
 
 EVENT_LOOP = Kernel("lanes", (heap, bisection, heaps, messages, fetches, cores, loop), layout)
 

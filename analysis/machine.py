@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codegen.isa import OP_LIMIT, OUTPUT_WIDTH_OPS, TWO_VECTOR_OPS
+from ..support.arrays import Ints
 from ..support.files import atomic_file
 from .architecture import Architecture, ChipConfig, CoreConfig, MatrixConfig, MemoryConfig
 from .machine_file import find_machine, load_machine, mesh_layout, read_machine
-from .network import F64, I64, Network, mesh_hops
+from .network import F64, Network, mesh_hops
 
 Amount = npt.ArrayLike
 """A number or an array of numbers."""
@@ -140,7 +141,7 @@ class Machine:
         return mesh_layout(self._chip)
 
     @cached_property
-    def hops(self) -> I64:
+    def hops(self) -> Ints:
         """Distance between every two cores on the mesh. Shape [core_count, core_count]."""
         return mesh_hops(self.layout, self.core_count)
 
@@ -172,7 +173,7 @@ class Machine:
 
     # What it costs: cycles of one instruction that executes alone
 
-    def mvm_cycles(self, arrays: Amount, precision: Precision = EIGHT_BITS) -> I64:
+    def mvm_cycles(self, arrays: Amount, precision: Precision = EIGHT_BITS) -> Ints:
         """``mvmul`` on a group of so many arrays. The simulator reads all rows of the input, eight times over."""
         columns = self.array_cols_at(precision.weight_bits) * np.asarray(arrays, np.int64)
         read = self._local_read_ps(8 * self.array_rows * precision.input_bytes)
@@ -192,7 +193,7 @@ class Machine:
             return front + back + (passes - 1) * max(front, back)
         return (front + back) * passes
 
-    def vector_cycles(self, op: Amount, length: Amount, precision: Precision = EIGHT_BITS) -> I64:
+    def vector_cycles(self, op: Amount, length: Amount, precision: Precision = EIGHT_BITS) -> Ints:
         """A vector instruction on ``length`` elements. Also one-element results are charged a write of ``length``."""
         opcode, count = np.asarray(op, np.int64), np.asarray(length, np.int64)
         element_bytes = np.where(_OUTPUT_WIDTH[opcode], precision.output_bytes, precision.input_bytes)
@@ -201,32 +202,32 @@ class Machine:
         compute = beats * self._core.vector_latency_cycle * 1000  # in ns, whatever the period
         return self._cycles(read + compute, self._local_write_ps(count * element_bytes), 2)
 
-    def copy_cycles(self, size_bytes: Amount) -> I64:
+    def copy_cycles(self, size_bytes: Amount) -> Ints:
         """``lmv``: a copy inside local memory; it asks for its read and its write at once."""
         return self._cycles(0, self._local_read_ps(size_bytes) + self._local_write_ps(size_bytes), 2)
 
-    def fill_cycles(self, size_bytes: Amount) -> I64:
+    def fill_cycles(self, size_bytes: Amount) -> Ints:
         """``lldi``: a constant into local memory."""
         return self._cycles(0, self._local_write_ps(size_bytes), 2)
 
-    def load_cycles(self, core: Amount, size_bytes: Amount) -> I64:
+    def load_cycles(self, core: Amount, size_bytes: Amount) -> Ints:
         """``ld``: global to local memory. The data's way back over the network is free."""
         request = self._flight_ps(core, self.core_count, 1)
         read = _memory_ps(self._chip.global_memory_config, size_bytes, write=False)
         return self._cycles(request + read, self._local_write_ps(size_bytes), 2)
 
-    def store_cycles(self, core: Amount, size_bytes: Amount) -> I64:
+    def store_cycles(self, core: Amount, size_bytes: Amount) -> Ints:
         """``st``: local to global memory."""
         flight = self._flight_ps(core, self.core_count, size_bytes)
         write = _memory_ps(self._chip.global_memory_config, size_bytes, write=True)
         return self._cycles(self._local_read_ps(size_bytes) + flight, write, 3)
 
-    def send_cycles(self, source: Amount, target: Amount, size_bytes: Amount) -> I64:
+    def send_cycles(self, source: Amount, target: Amount, size_bytes: Amount) -> Ints:
         """``send`` to a core that already waits: request, answer, read. The data's flight is the receiver's time."""
         handshake = self._flight_ps(source, target, 1) + self._flight_ps(target, source, 1)
         return self._cycles(handshake, self._local_read_ps(size_bytes), 2)
 
-    def recv_cycles(self, source: Amount, target: Amount, size_bytes: Amount) -> I64:
+    def recv_cycles(self, source: Amount, target: Amount, size_bytes: Amount) -> Ints:
         """``recv`` from a core that already waits: answer, its read, flight of the data, write.
 
         This is also the time that one of many messages in a row between the same two cores takes. When both cores
@@ -236,13 +237,13 @@ class Machine:
         flight = self._flight_ps(source, target, size_bytes)
         return self._cycles(answer + flight, self._local_write_ps(size_bytes), 2)
 
-    def flight_ns(self, source: Amount, target: Amount, size_bytes: Amount) -> I64:
+    def flight_ns(self, source: Amount, target: Amount, size_bytes: Amount) -> Ints:
         """Time on the network, in whole ns; ``core_count`` as a core is global memory."""
         flits = _ceil_div(np.asarray(size_bytes, np.int64), self.bus_width_bytes)
         latency = self.latency_ns[np.asarray(source), np.asarray(target)]
         return np.asarray(np.trunc(flits * latency), np.int64)
 
-    def flight_cycles(self, source: Amount, target: Amount, size_bytes: Amount) -> I64:
+    def flight_cycles(self, source: Amount, target: Amount, size_bytes: Amount) -> Ints:
         """The same in cycles, of which the last one may not be taken in full."""
         return _ceil_div(self._flight_ps(source, target, size_bytes), self._period_ps)
 
@@ -273,16 +274,16 @@ class Machine:
     def _matrix(self) -> MatrixConfig:
         return self._core.matrix_config
 
-    def _local_read_ps(self, size_bytes: Amount) -> I64:
+    def _local_read_ps(self, size_bytes: Amount) -> Ints:
         return _memory_ps(self._core.local_memory_config, size_bytes, write=False)
 
-    def _local_write_ps(self, size_bytes: Amount) -> I64:
+    def _local_write_ps(self, size_bytes: Amount) -> Ints:
         return _memory_ps(self._core.local_memory_config, size_bytes, write=True)
 
-    def _flight_ps(self, source: Amount, target: Amount, size_bytes: Amount) -> I64:
+    def _flight_ps(self, source: Amount, target: Amount, size_bytes: Amount) -> Ints:
         return self.flight_ns(source, target, size_bytes) * 1000
 
-    def _cycles(self, before_ps: Amount, last_ps: Amount, pipeline_cycles: int) -> I64:
+    def _cycles(self, before_ps: Amount, last_ps: Amount, pipeline_cycles: int) -> Ints:
         """Clock edges until the instruction has left; a last step of no time at all is seen one edge later."""
         last = np.asarray(last_ps, np.int64)
         edges = _ceil_div(np.asarray(before_ps, np.int64) + last, self._period_ps)
@@ -310,17 +311,17 @@ def _digest(chip: str, network: Network) -> str:
     return state.hexdigest()
 
 
-def _memory_ps(memory: MemoryConfig, size_bytes: Amount, write: bool) -> I64:
+def _memory_ps(memory: MemoryConfig, size_bytes: Amount, write: bool) -> Ints:
     cycles = memory.write_latency_cycle if write else memory.read_latency_cycle
     return _ps(_ceil_div(np.asarray(size_bytes, np.int64), memory.data_width) * cycles * memory.period)
 
 
-def _ps(nanoseconds: npt.ArrayLike) -> I64:
+def _ps(nanoseconds: npt.ArrayLike) -> Ints:
     """Whole picoseconds, the resolution of the simulator's clock, rounded half up as it does."""
     return np.asarray(np.floor(np.asarray(nanoseconds) * 1000 + 0.5), np.int64)
 
 
-def _ceil_div(dividend: I64, divisor: int) -> I64:
+def _ceil_div(dividend: Ints, divisor: int) -> Ints:
     return -(-dividend // divisor)
 
 

@@ -7,12 +7,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..support.arrays import Ints
 from .lane_graph import LaneGraph
 from .timeline import TimedBatch, TransferCosts
-
-Ints = NDArray[np.int64]
 
 _PLACES_KEPT = 4
 """Tables that are kept: costs depend on sizes of rows alone, so that all placements of a network share one."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..support.arrays import Ints
 from .lane_graph import LaneGraph
 from .row_uses import row_uses
 from .timeline import Timeline, TransferCosts
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from ..support.arrays import Ints
 from .architecture import MeshConfig
 from .json_record import RecordReader
 
 F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
 Table = dict[str, dict[str, float]]
 
 _MOST_NS = 1e9
@@ -65,7 +65,7 @@ class Network:
 
 
 @lru_cache(maxsize=4)
-def mesh_hops(layout: tuple[int, int], core_count: int) -> I64:
+def mesh_hops(layout: tuple[int, int], core_count: int) -> Ints:
     """Manhattan distances between cores that are numbered row by row on a mesh of ``layout`` rows and columns."""
     row, column = np.divmod(np.arange(core_count), layout[1])
     hops = np.abs(row[:, None] - row) + np.abs(column[:, None] - column)

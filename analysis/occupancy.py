@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..support.arrays import Ints
 from ..support.kernel_columns import as_arrays
 from ..support.machine_code import Kernel, can_compile
 from . import occupancy_kernel
 from .lane_graph import WORTH_COMPILING
 from .occupancy_kernel import Facts
-
-Ints = NDArray[np.int64]
 
 PERIODS = Kernel("periods", (occupancy_kernel,), occupancy_kernel)
 

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from ..support.arrays import Ints
+
 Floats = npt.NDArray[np.float64]
 
 INFEASIBLE = 1 << 60

@@ -13,14 +13,12 @@ Not handled: hops that depend on the direction, and contention on links.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from ..support.arrays import Ints
 from ..support.kernel_columns import as_array, as_arrays
 from ..support.machine_code import Kernel, can_compile
 from . import placement_kernel
 from .placement_kernel import Code, Facts, State
-
-Ints = npt.NDArray[np.int64]
 
 SWAPS = Kernel("places", (placement_kernel,), placement_kernel)
 

@@ -13,15 +13,13 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..support.arrays import Ints
 from .lane_columns import TimedGraph
 from .lane_graph import LaneGraph
 from .message_costs import message_cycles
 from .row_uses import RowUses, row_uses
 from .timeline import TimedBatch, Timeline
-
-Ints = NDArray[np.int64]
 
 NONE = -1
 

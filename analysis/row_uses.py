@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..support import heap
+from ..support.arrays import Ints
 from ..support.kernel_columns import as_array
 from ..support.machine_code import Kernel, can_compile
 from . import use_kernel
 from .lane_graph import WORTH_COMPILING, LaneGraph
-
-Ints = NDArray[np.int64]
 
 USES = Kernel("uses", (heap, use_kernel), use_kernel)
 

@@ -20,13 +20,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..support.arrays import Ints
 from .lane_rank import RankedBatch
 from .wavefront import LaneBatch
 from .window import OUTSIDE
-
-Ints = NDArray[np.int64]
 
 
 class CostTable(Protocol):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from ..support.arrays import Ints
 
 
 def starts_in_turns(ready: Ints, slots: int, cycles: int) -> Ints:

@@ -13,11 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..support.arrays import Ints
 from .window import OUTSIDE, RowWindow
-
-Ints = NDArray[np.int64]
 
 NEVER = np.iinfo(np.int64).max
 """First read of a row that nobody reads."""

@@ -10,13 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from heapq import heapify, heapreplace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..support.arrays import Ints
 from .contract import MappingFunction
 from .proxies import Counts, Proxies, counts
-
-Ints = NDArray[np.int64]
 
 ROOM = 2
 """One part in so many that a method may miss its yardstick by, since it looks at more than the yardstick does."""

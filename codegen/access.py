@@ -7,22 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..support.arrays import Ints
 from .columns import Columns, Target
 from .isa import OFFSET_BITS, ONE_ELEMENT_OPS, OP_LIMIT, TWO_VECTOR_OPS, VECTOR_OPS, Op
 from .registers import RegisterValues
-
-I64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Range:
     """Per instruction a range of bytes; a size of 0 is no range."""
 
-    start: I64
-    size: I64
+    start: Ints
+    size: Ints
 
     @property
-    def end(self) -> I64:
+    def end(self) -> Ints:
         """The end of each range; 0 if it is none."""
         return np.where(self.size != 0, self.start + self.size, 0)
 
@@ -38,12 +37,12 @@ class Accesses:
     global_write: Range
 
     @property
-    def local_end(self) -> I64:
+    def local_end(self) -> Ints:
         """How far each instruction reaches into its core's local memory."""
         return np.maximum(np.maximum(self.read.end, self.read2.end), self.write.end)
 
     @property
-    def global_end(self) -> I64:
+    def global_end(self) -> Ints:
         """How far each instruction reaches into global memory."""
         return np.maximum(self.global_read.end, self.global_write.end)
 
@@ -64,9 +63,9 @@ def accesses(
     columns: Columns,
     registers: RegisterValues,
     target: Target,
-    group_rows: I64,
-    group_arrays: I64,
-    first_group: I64 | None = None,
+    group_rows: Ints,
+    group_arrays: Ints,
+    first_group: Ints | None = None,
 ) -> Accesses:
     """The ranges of the instructions of one core, or of several, whose groups begin, per instruction, at
     ``first_group``.
@@ -101,5 +100,5 @@ def accesses(
     )
 
 
-def _double_word(high: npt.NDArray[np.int32], low: npt.NDArray[np.int32]) -> I64:
+def _double_word(high: npt.NDArray[np.int32], low: npt.NDArray[np.int32]) -> Ints:
     return (high.astype(np.int64) << 32) | (low.astype(np.int64) & 0xFFFFFFFF)

@@ -14,13 +14,13 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from ..support.arrays import Ints
 from ..support.machine_code import Kernel, can_compile
 from . import address_kernel
 from .address_kernel import CANDIDATES, FAR, ROUNDS, Facts
 from .instruction_table import NO_ADDRESS, InstructionTable
 from .isa import ISA, OFFSET_BITS, OP_LIMIT, REGISTER_COLUMNS, VECTOR_OPS, Op
 
-I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.integer]
 
@@ -65,7 +65,7 @@ class AddressPlan:
     """[n]: the sum of `OFFSET_BITS` of the operands that the offset is added to."""
 
 
-def local_addresses(table: InstructionTable) -> I64:
+def local_addresses(table: InstructionTable) -> Ints:
     """[n, 3]: the operands in local memory, `NO_ADDRESS` for others: the global side of ``ld`` and ``st`` is none."""
     found = np.stack([table.dest, table.source, table.second.astype(np.int64)], axis=1)
     found[table.op == Op.ST, 0] = NO_ADDRESS
@@ -132,28 +132,28 @@ def _planned_by_core(table: InstructionTable, element_bytes: int) -> AddressPlan
 class _Operands:
     """The addresses of n instructions that take an offset."""
 
-    address: I64
+    address: Ints
     """[n, 3], `NO_ADDRESS` where there is no operand."""
-    ascending: I64
+    ascending: Ints
     """[n, 3]: those that differ, `_NONE` behind them."""
-    count: I64
+    count: Ints
     """[n]: how many differ."""
-    place: I64
+    place: Ints
     """[n, 3]: where the address of an operand stands among them."""
-    misread: I64 | None
+    misread: Ints | None
     """[n, 3]: bits of the offset that have to be as the operand is selected; None if that does not matter."""
-    unit: I64
+    unit: Ints
     """[n]: bytes."""
 
     @classmethod
-    def of(cls, address: I64, misread: I64 | None, unit: I64) -> _Operands:
+    def of(cls, address: Ints, misread: Ints | None, unit: Ints) -> _Operands:
         ascending = np.sort(np.where(address == NO_ADDRESS, _NONE, address), axis=1)
         ascending[:, 1:][ascending[:, 1:] == ascending[:, :-1]] = _NONE
         ascending.sort(axis=1)
         place = (address[:, :, None] == ascending[:, None, :]).argmax(axis=2)
         return cls(address, ascending, (ascending != _NONE).sum(axis=1), place, misread, unit)
 
-    def candidates(self) -> I64:
+    def candidates(self) -> Ints:
         """[n, 5]: what could be in registers; `_NONE` where there is nothing, or nothing to choose."""
         distance = np.where(self.ascending[:, 1:] == _NONE, _NONE, self.ascending[:, 1:] - self.ascending[:, :1])
         found = np.concatenate([self.ascending, distance], axis=1)
@@ -161,7 +161,7 @@ class _Operands:
             found[self.count < 2] = _NONE
         return found
 
-    def planned(self, kept: Mask) -> tuple[I64, I64, Mask]:
+    def planned(self, kept: Mask) -> tuple[Ints, Ints, Mask]:
         """Bases, offsets in bytes and selected operands, for candidates [n, 5] in registers."""
         bare = ~kept[:, :3] & (self.ascending != _NONE)
         selected = (self.address != NO_ADDRESS) & np.take_along_axis(bare, self.place, axis=1)
@@ -171,7 +171,7 @@ class _Operands:
         base = np.where(self.address != NO_ADDRESS, self.address - np.where(selected, offset[:, None], 0), 0)
         return base, offset, selected
 
-    def misreads(self, rows: I64, kept: tuple[int, ...]) -> Mask:
+    def misreads(self, rows: Ints, kept: tuple[int, ...]) -> Mask:
         """Of some rows: whether the simulator's reorder buffer would see other addresses with these in registers."""
         assert self.misread is not None
         some = _Operands(
@@ -183,7 +183,7 @@ class _Operands:
         return (offset != 0) & (added != (selected & (bits != 0))).any(axis=1)
 
 
-def _kept_candidates(table: InstructionTable, address: I64, takes: Mask, operands: _Operands) -> Mask:
+def _kept_candidates(table: InstructionTable, address: Ints, takes: Mask, operands: _Operands) -> Mask:
     """[n, 5]: which candidates of the instructions that take an offset are to be in registers.
 
     A choice costs how far its values are from where they are used before and after. In the first round all candidates
@@ -214,10 +214,10 @@ def _kept_candidates(table: InstructionTable, address: I64, takes: Mask, operand
 class _Group:
     """Instructions with equally many different addresses."""
 
-    rows: I64
-    choices: I64
+    rows: Ints
+    choices: Ints
     """[choices, 5]: 1 for each candidate that is in a register."""
-    penalty: I64
+    penalty: Ints
     """[rows, choices]: 0, or more than any choice costs if it cannot be had."""
 
     @classmethod
@@ -230,7 +230,7 @@ class _Group:
                 penalty[:, number] = _NONE * operands.misreads(rows, choice)
         return cls(rows, choices, penalty)
 
-    def best(self, cost: I64) -> Mask:
+    def best(self, cost: Ints) -> Mask:
         """[rows, 5]: the cheapest choice for these costs of candidates; the first one of several."""
         return self.choices[(cost[self.rows] @ self.choices.T + self.penalty).argmin(axis=1)] != 0
 
@@ -239,7 +239,7 @@ class _Uses:
     """Places where values are used, or could be: sorted by core and value, and numbered so that each of these has a
     span of numbers of its own."""
 
-    def __init__(self, core: npt.NDArray[np.int32], value: I64, row: I64) -> None:
+    def __init__(self, core: npt.NDArray[np.int32], value: Ints, row: Ints) -> None:
         key = core * (value.max(initial=0) + 1) + value
         self._order = np.lexsort((row, key))
         differs = np.zeros(len(row), np.bool_)
@@ -248,7 +248,7 @@ class _Uses:
         self._begin = np.cumsum(differs) * self._span
         self._place = self._begin + row[self._order]
 
-    def gaps(self, counts: Mask) -> I64:
+    def gaps(self, counts: Mask) -> Ints:
         """Rows from the last place before with the same value on the same core, and to the next one, of those that
         count; each at most `FAR`."""
         place, begin = self._place, self._begin

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..analysis.json_record import require_whole
+from ..support.arrays import Ints
 from .isa import INT32_MAX, mnemonic
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 U8 = npt.NDArray[np.uint8]
 I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
 
 COLUMN_TYPES: dict[str, npt.DTypeLike] = {
     "op": np.uint8,
@@ -165,7 +165,7 @@ class Program:
 
     target: Target
     columns: Columns
-    core_start: I64
+    core_start: Ints
     """Shape [core_count + 1]: where each core's instructions begin; the last entry is the number of instructions."""
     groups: tuple[tuple[int, ...], ...]
     """Per core, per array group: the number of arrays that one ``mvmul`` of that group drives."""

@@ -28,13 +28,12 @@ from ..lowering.instruction_steps import instruction_steps
 from ..lowering.lane_cost import issue_cycles
 from ..lowering.row_instances import producer_of
 from ..lowering.target import Target, target_of
+from ..support.arrays import Ints
 from .event_path import EventPath
 from .global_layout import ALIGNMENT
 from .isa import ISA, Op
 from .register_use import most_loads
 from .ring_zeros import ring_zeros
-
-I64 = npt.NDArray[np.int64]
 
 
 @dataclass
@@ -54,25 +53,25 @@ class Emission:
 
     def __post_init__(self) -> None:
         self.path = EventPath(self.cores)
-        self._spent: list[tuple[I64, I64, int, int]] = []
+        self._spent: list[tuple[Ints, Ints, int, int]] = []
         self.most_loads = {op: most_loads(op, self.in_order) for op in ISA}
 
     @property
-    def busy(self) -> I64:
+    def busy(self) -> Ints:
         """Cycles of each core, when every instruction executes alone."""
         return self._totals[0]
 
     @property
-    def instructions(self) -> I64:
+    def instructions(self) -> Ints:
         """Of each core."""
         return self._totals[1]
 
     @property
-    def scalars(self) -> I64:
+    def scalars(self) -> Ints:
         """Of each core, at most: a load for every register that has to hold something new."""
         return self._totals[2]
 
-    def add(self, op: Op, core: I64, cycles: npt.ArrayLike, size: npt.ArrayLike = 0) -> I64:
+    def add(self, op: Op, core: Ints, cycles: npt.ArrayLike, size: npt.ArrayLike = 0) -> Ints:
         """An instruction on each ``core``, of ``cycles``, that moves ``size`` bytes. Returns the cycles of each."""
         self.kinds[op] += len(core)
         self.moved_bytes[op] += int(np.broadcast_to(np.asarray(size, np.int64), core.shape).sum())
@@ -80,18 +79,18 @@ class Emission:
         self.spend(core, spent, 1, self.most_loads[op])
         return spent
 
-    def add_alone(self, op: Op, core: I64, key: npt.ArrayLike, cycles: npt.ArrayLike, size: int = 0) -> None:
+    def add_alone(self, op: Op, core: Ints, key: npt.ArrayLike, cycles: npt.ArrayLike, size: int = 0) -> None:
         """The same of an instruction that needs no partner, and has its place in the order of events."""
         spent = self.add(op, core, cycles, size)
         self.path.add(core, key, spent, {Op.LD: size, Op.ST: -size}.get(op, 0))
 
-    def spend(self, core: I64, cycles: I64, instructions: int, scalars: int) -> None:
+    def spend(self, core: Ints, cycles: Ints, instructions: int, scalars: int) -> None:
         """What is done on each ``core``, in numbers."""
         vars(self).pop("_totals", None)
         self._spent.append((core, cycles, instructions, scalars))
 
     @cached_property
-    def _totals(self) -> tuple[I64, ...]:
+    def _totals(self) -> tuple[Ints, ...]:
         """[cores] cycles, instructions and scalar ones, until more is added."""
         core = np.concatenate([np.zeros(0, np.int64), *(one[0] for one in self._spent)])
         busy = np.concatenate([np.zeros(0, np.int64), *(one[1] for one in self._spent)])
@@ -108,7 +107,7 @@ def emission_of(module: ModuleOp) -> Emission:
     known: dict[object, int] = {}
     bodies, looks = BodyMemory(), BlockLooks()
     constants: set[ArrayAttr] = set()
-    held: dict[tuple[int, int], list[I64]] = {}
+    held: dict[tuple[int, int], list[Ints]] = {}
     transfers: list[pim.TransferOp] = []
     for op in program.body.block.ops:
         match op:
@@ -169,9 +168,9 @@ class _Lane(NamedTuple):
     """At most."""
     names: frozenset[str]
     """Nodes of which it computes something."""
-    spent: I64
+    spent: Ints
     """Cycles of each instruction."""
-    begin: I64
+    begin: Ints
     """When each begins, and when the last one ends."""
 
 
@@ -200,7 +199,7 @@ def _lane(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[obje
     return _Lane(kinds, copied, scalars, frozenset(names.values()), spent, np.append(0, np.cumsum(spent)))
 
 
-def _note_constant(held: dict[tuple[int, int], list[I64]], op: pim.ConstantRowsOp, target: Target) -> None:
+def _note_constant(held: dict[tuple[int, int], list[Ints]], op: pim.ConstantRowsOp, target: Target) -> None:
     """Adds cores and steps of the constant's instances to ``held``, by its bytes in global and in local memory."""
     assert op.instances is not None
     assert isinstance(op.source.owner, pim.ConstantOp)
@@ -209,7 +208,7 @@ def _note_constant(held: dict[tuple[int, int], list[I64]], op: pim.ConstantRowsO
     held.setdefault((size, total), []).append(op.instances.array[:, [0, 2]].astype(np.int64))
 
 
-def _constants(found: Emission, size: int, total: int, core: I64, step: I64, target: Target) -> None:
+def _constants(found: Emission, size: int, total: int, core: Ints, step: Ints, target: Target) -> None:
     """Constants come as they are stored; then they are repeated, twice as much each time, until they are whole.
 
     A core does so with one after another.

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-I64 = npt.NDArray[np.int64]
+from ..support.arrays import Ints
 
 _PLACES = 1 << 40
 """More than there are keys of events."""
@@ -19,11 +19,11 @@ class EventPath:
     """What cores do when, by the keys of `lowering/event_order.py`; events of one key in the order of their coming."""
 
     cores: int
-    _alone: list[I64] = field(default_factory=list[I64])
+    _alone: list[Ints] = field(default_factory=list[Ints])
     """Core and key in one number."""
-    _cycles: list[I64] = field(default_factory=list[I64])
-    _global_bytes: list[I64] = field(default_factory=list[I64])
-    _messages: list[I64] = field(default_factory=list[I64])
+    _cycles: list[Ints] = field(default_factory=list[Ints])
+    _global_bytes: list[Ints] = field(default_factory=list[Ints])
+    _messages: list[Ints] = field(default_factory=list[Ints])
     """[n, 6]: key, source, target, cycles of each, bytes."""
 
     def add(
@@ -40,7 +40,7 @@ class EventPath:
         self._global_bytes.append(np.broadcast_to(np.asarray(global_bytes, np.int64), place.shape).reshape(-1))
 
     def add_messages(
-        self, key: I64, source: I64, target: I64, sending: I64, receiving: I64, size: npt.ArrayLike
+        self, key: Ints, source: Ints, target: Ints, sending: Ints, receiving: Ints, size: npt.ArrayLike
     ) -> None:
         """Messages of ``size`` bytes, which occupy both cores."""
         vars(self).pop("schedule", None)
@@ -83,37 +83,37 @@ class CoreSchedule:
     """What cores execute alone, core by core in order of keys, and messages in order of keys."""
 
     cores: int
-    place: I64
+    place: Ints
     """Core and key in one number."""
-    cycles: I64
-    global_bytes: I64
+    cycles: Ints
+    global_bytes: Ints
     """Loaded from global memory, or negative and stored there."""
-    messages: I64
+    messages: Ints
     """[n, 6]: key, source, target, cycles of each, bytes."""
 
     @cached_property
-    def done(self) -> I64:
+    def done(self) -> Ints:
         """Before each instruction, and after the last: the cycles of all before it, on its core and on those before."""
         return np.append(0, np.cumsum(self.cycles))
 
-    def before(self, core: npt.ArrayLike, key: npt.ArrayLike) -> I64:
+    def before(self, core: npt.ArrayLike, key: npt.ArrayLike) -> Ints:
         """Cycles that the core executes alone before the key, and all of the cores before it."""
         return self.done[np.searchsorted(self.place, _places(core, key))]
 
-    def core_of(self, rows: I64) -> I64:
+    def core_of(self, rows: Ints) -> Ints:
         """The cores of instructions."""
         return self.place[rows] // _PLACES
 
     @staticmethod
-    def place_of(core: npt.ArrayLike, key: npt.ArrayLike) -> I64:
+    def place_of(core: npt.ArrayLike, key: npt.ArrayLike) -> Ints:
         """Core and key as ``place`` has them."""
         return _places(core, key)
 
-    def ends(self) -> tuple[I64, I64]:
+    def ends(self) -> tuple[Ints, Ints]:
         """The same before each core's first instruction, and after its last."""
         every = np.arange(self.cores)
         return self.before(every, -_PLACES // 2), self.before(every, _PLACES // 2 - 1)
 
 
-def _places(core: npt.ArrayLike, key: npt.ArrayLike) -> I64:
+def _places(core: npt.ArrayLike, key: npt.ArrayLike) -> Ints:
     return np.asarray(core, np.int64) * _PLACES + np.asarray(key, np.int64) + _PLACES // 2

@@ -22,14 +22,13 @@ from ..lowering.instruction_steps import instruction_steps
 from ..lowering.lane_cost import issue_cycles
 from ..lowering.row_instances import producer_of
 from ..lowering.target import Target
+from ..support.arrays import Ints
 from ..support.diagnostics import TileError
 from .global_layout import GlobalLayout, stored_elements
 from .instruction_table import InstructionTable
 from .isa import Op
 from .lane_expansion import Issue, LaneExpansion
 from .ring_zeros import ring_zeros
-
-I64 = npt.NDArray[np.int64]
 
 
 def expand_program(
@@ -222,10 +221,10 @@ class _Expansion:
             [(buffers[value], access) for value, access in operands],
         )
 
-    def _buffers(self, op: pim.CoreBatchOp) -> dict[SSAValue, I64]:
+    def _buffers(self, op: pim.CoreBatchOp) -> dict[SSAValue, Ints]:
         """Where each row of each buffer of a body starts, for every lane: [lanes, rows]."""
         cores = op.lane_cores
-        found: dict[SSAValue, I64] = {}
+        found: dict[SSAValue, Ints] = {}
         for index, (value, argument) in enumerate(zip(op.inputs, op.input_arguments, strict=True)):
             found[argument] = self._input(op, index, value)
         for value, argument in zip(op.constants, op.constant_arguments, strict=True):
@@ -238,7 +237,7 @@ class _Expansion:
                 found[alloc.result] = _CoreAddresses(table).at(cores)[:, None]
         return found
 
-    def _input(self, op: pim.CoreBatchOp, index: int, value: SSAValue) -> I64:
+    def _input(self, op: pim.CoreBatchOp, index: int, value: SSAValue) -> Ints:
         rows = op.input_rows(index)
         core = np.broadcast_to(op.lane_cores[:, None], rows.shape)
         if value in self._constants:
@@ -256,7 +255,7 @@ class _Expansion:
 
     # Emission
 
-    def _emit(self, opcode: Op, op: Operation, core: I64, **columns: npt.ArrayLike) -> None:
+    def _emit(self, opcode: Op, op: Operation, core: Ints, **columns: npt.ArrayLike) -> None:
         """An instruction on each ``core``."""
         node = self._node(op)
         if len(core):
@@ -294,7 +293,7 @@ class _RowAddresses:
         self._column_bytes = channels * element_bytes
         self.row_bytes = columns * self._column_bytes
 
-    def at(self, core: I64, row: I64, pad_left: int = 0) -> I64:
+    def at(self, core: Ints, row: Ints, pad_left: int = 0) -> Ints:
         """Where the row starts on the core, ``pad_left`` of its columns of zeros included."""
         return self.address[_found(self.place, core * self.height + row)] - pad_left * self._column_bytes
 
@@ -309,13 +308,13 @@ class _JoinedAddresses:
         self._place = np.concatenate([one.place + first for one, first in zip(rows, self._first, strict=True)])
         self._address = np.concatenate([one.address for one in rows])
 
-    def at(self, tensor: I64, core: I64, row: I64) -> I64:
+    def at(self, tensor: Ints, core: Ints, row: Ints) -> Ints:
         """Where each row of a ``tensor``, one of the given ones, starts on the core."""
         place = self._first[tensor] + core * self._height[tensor] + row
         return self._address[_found(self._place, place)]
 
 
-def _found(places: I64, place: I64) -> I64:
+def _found(places: Ints, place: Ints) -> Ints:
     """Where each ``place`` is among the ascending ``places``."""
     position = np.minimum(np.searchsorted(places, place), len(places) - 1)
     assert (places[position] == place).all(), "a row has no address on a core that uses it"
@@ -325,16 +324,16 @@ def _found(places: I64, place: I64) -> I64:
 class _CoreAddresses:
     """One address for each of some cores."""
 
-    def __init__(self, table: I64) -> None:
+    def __init__(self, table: Ints) -> None:
         self._core, self._address = table.T
 
-    def at(self, core: I64) -> I64:
+    def at(self, core: Ints) -> Ints:
         position = np.minimum(np.searchsorted(self._core, core), len(self._core) - 1)
         assert (self._core[position] == core).all(), "a buffer has no address on a core that uses it"
         return self._address[position]
 
 
-def _planned(op: Operation, table: ArrayAttr | None) -> I64:
+def _planned(op: Operation, table: ArrayAttr | None) -> Ints:
     if table is None:
         raise TileError(place_of(op), f"{op.name} has no address yet", "run pim-plan-memory first")
     return table.array.astype(np.int64)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-I64 = npt.NDArray[np.int64]
+from ..support.arrays import Ints
 
 NO_ADDRESS = -1
 """Stands for an operand that an instruction does not have."""
@@ -20,13 +20,13 @@ class InstructionTable:
     """n instructions as columns; addresses in bytes, local except for the global side of ``ld`` and ``st``."""
 
     core: npt.NDArray[np.int32]
-    key: I64
+    key: Ints
     """The event that the instruction belongs to; see `lowering/event_order.py`."""
     place: npt.NDArray[np.int32]
     """Order within the event."""
     op: npt.NDArray[np.uint8]
-    dest: I64
-    source: I64
+    dest: Ints
+    source: Ints
     second: npt.NDArray[np.int32]
     a: npt.NDArray[np.int32]
     b: npt.NDArray[np.int32]

@@ -20,12 +20,11 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from ..support.arrays import Ints
 from ..support.diagnostics import TileError, system_reason
 from .columns import COLUMN_TYPES, Columns, Program, Target
 from .field_check import field_faults
 from .isa import BY_CODE, BY_MNEMONIC, ISA, OP_LIMIT, REGISTER_COLUMNS, REGISTER_COUNT
-
-I64 = npt.NDArray[np.int64]
 
 SLD = OP_LIMIT
 """The code of ``sld``, which exists in streams only: the simulator takes a cycle for it and sets r0 to 0."""
@@ -52,11 +51,11 @@ class JsonProgram:
     source: str
     core_ids: tuple[int, ...]
     """The cores that have a list, in ascending order; the list may be empty."""
-    core_start: I64
+    core_start: Ints
     """Shape [number of cores + 1]."""
-    op: I64
+    op: Ints
     """Opcodes of :mod:`.isa`, or :data:`SLD`."""
-    fields: Mapping[str, I64]
+    fields: Mapping[str, Ints]
     """One column for each of :data:`FIELDS`."""
     groups: tuple[tuple[int, ...], ...]
     """Per core, per array group: its number of arrays."""
@@ -166,7 +165,7 @@ def _read_groups(value: object, source: str, core: int) -> tuple[int, ...]:
     return tuple(_whole(count, source, f"{path}[{number}]", 0, 2**31 - 1) for number, count in enumerate(counts))
 
 
-def _read_core(value: object, source: str, core: int) -> dict[str, I64]:
+def _read_core(value: object, source: str, core: int) -> dict[str, Ints]:
     """The columns of one core. The quick way first; whatever is wrong is looked for afterwards."""
     if not isinstance(value, list):
         raise TileError(source, f"core{core} is {_shown(value)}, not a list", _REMEDY)
@@ -190,7 +189,7 @@ def _read_core(value: object, source: str, core: int) -> dict[str, I64]:
 _NO_OFFSET: dict[str, int] = {}
 
 
-def _column(values: list[Any]) -> I64:
+def _column(values: list[Any]) -> Ints:
     """Integers, wrapped to 32 bits."""
     array = np.asarray(values if values else np.empty(0, np.int64))
     if array.dtype.kind not in "biuf" or array.ndim != 1:

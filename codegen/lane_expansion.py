@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..dialects.pim import Access
+from ..support.arrays import Ints
 from ..support.kernel_columns import as_lists
 from ..support.machine_code import Kernel, can_compile
 from . import lane_kernel
 from .instruction_table import NO_ADDRESS, InstructionTable
 from .lane_kernel import OPERANDS, Code, Facts, State, run
-
-I64 = npt.NDArray[np.int64]
 
 WORTH_COMPILING = 2_000
 """Instructions from which on loading the machine code takes less time than it saves; llvmlite is there since
@@ -42,7 +40,7 @@ class Issue(NamedTuple):
     """Which of the lane's instructions is the first one."""
     a: int
     b: int
-    groups: I64 | None
+    groups: Ints | None
     """[replicas] what stands in place of ``b``."""
     node: int
     operands: Sequence[tuple[int, Access]]
@@ -57,22 +55,22 @@ class LaneExpansion:
         self._batches: list[tuple[int, int, int, int]] = []
         self._issues: list[tuple[int, ...]] = []
         self._accesses: list[tuple[int, ...]] = []
-        self._rows: list[I64] = []
+        self._rows: list[Ints] = []
         self._buffers: list[tuple[int, int]] = []
         """Of each buffer, where its rows begin among all, and how many each lane has."""
         self._row_count = 0
         self._groups: list[int] = []
-        self._cores: list[I64] = []
-        self._keys: list[I64] = []
+        self._cores: list[Ints] = []
+        self._keys: list[Ints] = []
 
-    def buffer(self, rows: I64) -> int:
+    def buffer(self, rows: Ints) -> int:
         """The number of a buffer whose rows begin at addresses ``rows`` [lanes, rows]."""
         self._rows.append(rows.reshape(-1))
         self._buffers.append((self._row_count, rows.shape[1]))
         self._row_count += rows.size
         return len(self._buffers) - 1
 
-    def add(self, cores: I64, replicas: int, keys: I64, issues: Sequence[Issue]) -> None:
+    def add(self, cores: Ints, replicas: int, keys: Ints, issues: Sequence[Issue]) -> None:
         """A batch whose lanes are on ``cores`` [lanes] and have their instructions at ``keys`` [lanes, k]."""
         self._batches.append((len(cores), replicas, len(issues), keys.shape[1]))
         self._cores.append(cores)

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..support.arrays import Ints
 from ..support.diagnostics import TileError
 from .archive import corrupt
 from .arrays_file import ArraysReader, ArraysWriter
 from .byte_sink import FileSink
-from .memory_image import F32, I64, Constant, WeightTable
+from .memory_image import F32, Constant, WeightTable
 
 
 def write_memory(
     file: FileSink,
     weights: WeightTable,
     constants: Sequence[Constant],
-    indexes: Sequence[I64 | None],
+    indexes: Sequence[Ints | None],
 ) -> None:
     """Writes weights, constants, and the index tables of the inputs and outputs that have one."""
     writer = ArraysWriter(file)
@@ -70,14 +71,14 @@ class MemoryReader:
         pieces = self._split(values, spans[:, 1], "constants")
         return tuple(Constant(address, piece) for address, piece in zip(spans[:, 0].tolist(), pieces, strict=True))
 
-    def index(self, number: int, shape: tuple[int, ...]) -> I64:
+    def index(self, number: int, shape: tuple[int, ...]) -> Ints:
         """The index table of one tensor."""
         flat = self._arrays.array(index_name(number), np.int64, 1)
         if len(flat) != int(np.prod(shape, dtype=object)):
             raise self._corrupt(f"{index_name(number)} does not have shape {list(shape)}")
         return flat.reshape(shape)
 
-    def _split(self, values: F32, lengths: I64, name: str) -> list[F32]:
+    def _split(self, values: F32, lengths: Ints, name: str) -> list[F32]:
         ends = np.cumsum(lengths)
         if int(sum(lengths.tolist())) != len(values):
             raise self._corrupt(f"{name} do not have the lengths that the file gives for them")

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from ..support.arrays import Ints
+
 F32 = npt.NDArray[np.float32]
-I64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class TensorLayout:
     """In elements, one for each dimension; unused when ``index`` is given."""
     dtype: str = "float32"
     """The network's own element type, a numpy name; in memory every element is a float."""
-    index: I64 | None = field(default=None)
+    index: Ints | None = field(default=None)
 
     def __post_init__(self) -> None:
         assert self.index is not None or len(self.strides) == len(self.shape), f"{self.name}: a stride a dimension"
@@ -107,7 +108,7 @@ class TensorLayout:
             strides.append(strides[-1] * extent)
         return cls(name, shape, address_bytes, tuple(reversed(strides))[: len(shape)], dtype)
 
-    def element_index(self) -> I64:
+    def element_index(self) -> Ints:
         """Per element of the logical tensor, its distance from ``address_bytes`` in elements."""
         if self.index is not None:
             return self.index

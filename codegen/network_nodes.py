@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 
 from ..dialects.location import node_names_of
+from ..support.arrays import Ints
 from ..support.diagnostics import TileError
 from .columns import Program
-
-I64 = npt.NDArray[np.int64]
 
 NODES, SOURCES = "nodes", "sources"
 _PREFIX = "onnx."
@@ -83,7 +81,7 @@ class Layers:
 
     nodes: tuple[NetworkNode, ...]
     """In the order of the network. The last one has no name and stands for instructions of no node."""
-    of_name: I64
+    of_name: Ints
     """[node names + 1] the number of each one's layer; the last is that of instructions without a name."""
     sources: tuple[tuple[int, ...], ...]
     """[node names] the numbers of all nodes of each."""
@@ -106,7 +104,7 @@ class Layers:
         first = [min(of_one, default=last) for of_one in sources]
         return Layers((*nodes, NetworkNode("")), np.array([*first, last], np.int64), sources)
 
-    def of_rows(self, program: Program) -> I64:
+    def of_rows(self, program: Program) -> Ints:
         """Per instruction of the program the number of its layer."""
         if program.node is None:
             return np.full(len(program.columns), len(self.nodes) - 1)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..analysis.machine import Machine, Precision
 from ..analysis.proxies import UNNAMED, Level, Proxies, counts, tensor_text
+from ..support.arrays import Ints
 from .columns import Program
 from .isa import BY_CODE, OP_LIMIT, SCALAR_OPS, VECTOR_OPS, Op
 from .package import Package
@@ -21,8 +22,6 @@ from .rendezvous import Rendezvous
 from .report import instruction_cycles
 from .stream_check import StreamCheck
 from .stream_path import stream_path
-
-I64 = npt.NDArray[np.int64]
 
 _COMPUTES = np.isin(np.arange(OP_LIMIT), [Op.MVMUL, *VECTOR_OPS])
 _FRONT_END = np.isin(np.arange(OP_LIMIT), [Op.SETBW, *SCALAR_OPS])
@@ -146,7 +145,7 @@ def _nodes(package: Package, core: npt.NDArray[np.int32]) -> dict[str, object]:
     }
 
 
-def _written(package: Package, core: npt.NDArray[np.int32], products: I64) -> I64:
+def _written(package: Package, core: npt.NDArray[np.int32], products: Ints) -> Ints:
     """Elements that each matrix product computes: the columns of its weights."""
     start = np.cumsum([0, *map(len, package.program.groups)])
     columns = np.zeros(int(start[-1]) + 1, np.int64)

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..support.arrays import Ints
 from .address_plan import AddressPlan, plan_addresses
 from .columns import COLUMN_TYPES, Columns
 from .global_layout import address_words
 from .instruction_table import InstructionTable
 from .isa import REGISTER_COLUMNS, REGISTER_COUNT, Op
 from .register_replacement import assign_registers
-
-I64 = npt.NDArray[np.int64]
 
 _WORD = 1 << 32
 
@@ -33,9 +32,9 @@ class Allocated:
 class _Loads:
     """Loads of registers, each before the instruction ``row``."""
 
-    row: I64
-    register: I64
-    value: I64
+    row: Ints
+    register: Ints
+    value: Ints
 
 
 def allocate_registers(
@@ -64,7 +63,7 @@ def allocate_registers(
     return _interleaved(table, first, plan, _with_global(table, local.register, high), needed)
 
 
-def _global_addresses(table: InstructionTable) -> tuple[I64, I64]:
+def _global_addresses(table: InstructionTable) -> tuple[Ints, Ints]:
     """Loads and stores, and the global side of each."""
     loads, stores = table.op == Op.LD, table.op == Op.ST
     row = np.flatnonzero(loads | stores)

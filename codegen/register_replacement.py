@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..support.arrays import Ints
 from ..support.kernel_columns import as_lists
 from ..support.machine_code import Kernel, can_compile
 from . import replacement_kernel
 from .replacement_kernel import Code, Facts, State, run
 
 I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
 
 WORTH_COMPILING = 2_000
 """Instructions from which on loading the machine code takes less time than it saves; llvmlite is there since
@@ -32,14 +32,14 @@ class Assignment:
 
     register: npt.NDArray[np.uint8]
     """Of each operand; 0 for the value 0."""
-    load_row: I64
+    load_row: Ints
     """Ascending: the instruction before which a register is loaded."""
-    load_register: I64
-    load_value: I64
+    load_register: Ints
+    load_value: Ints
 
 
 def assign_registers(
-    core: npt.NDArray[np.int32], value: npt.NDArray[np.integer], pool: Sequence[int], forced: I64 | None = None
+    core: npt.NDArray[np.int32], value: npt.NDArray[np.integer], pool: Sequence[int], forced: Ints | None = None
 ) -> Assignment:
     """Registers of the pool for values [n, operands] of instructions in order, core by core; register 0 holds 0.
 
@@ -84,7 +84,7 @@ def assign_registers(
     )
 
 
-def _numbered(value: npt.NDArray[np.integer]) -> tuple[I32, I64]:
+def _numbered(value: npt.NDArray[np.integer]) -> tuple[I32, Ints]:
     """The values as numbers, 0 as 0, and the values of the numbers."""
     most = int(value.max(initial=0))
     if most < _MOST_VALUES:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from ..support.arrays import Ints
 from .columns import Columns, Program
 from .isa import ISA, OP_LIMIT, REGISTER_COLUMNS, REGISTER_COUNT, SCALAR_OPS, Op
 from .registers import final_values
 
-I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 _PAIRS = {Op.LD: "rs1", Op.ST: "rd"}
@@ -76,28 +76,28 @@ def needless_scalars(program: Program) -> int:
     return int((_holds_already(columns, row, first, last) | ~used).sum())
 
 
-def _places(register: npt.NDArray[np.uint8], row: I64, rows: int) -> I64:
+def _places(register: npt.NDArray[np.uint8], row: Ints, rows: int) -> Ints:
     """Registers and ascending rows as numbers, in order of registers. A sort of bytes takes one look at each."""
     order = np.argsort(register, kind="stable")
     return register[order] * np.int64(rows) + row[order]
 
 
-def _reading_places(columns: Columns) -> I64:
+def _reading_places(columns: Columns) -> Ints:
     """The same of all reads, sorted: of each register they are few ascending runs."""
-    found: list[I64] = []
+    found: list[Ints] = []
     for (name, offset), table in _READ.items():
         row = np.flatnonzero(table[columns.op])
         found.append(_places((getattr(columns, name)[row] + offset).astype(np.uint8), row, len(columns)))
     return np.sort(np.concatenate(found), kind="stable")
 
 
-def _some(places: I64, after: I64, until: I64) -> Mask:
+def _some(places: Ints, after: Ints, until: Ints) -> Mask:
     """Whether there is one of ``places`` behind ``after`` and not behind ``until``."""
     following = np.append(places, np.iinfo(np.int64).max)[np.searchsorted(places, after, side="right")]
     return following <= until
 
 
-def _holds_already(columns: Columns, writes: I64, first: Mask, last: Mask) -> Mask:
+def _holds_already(columns: Columns, writes: Ints, first: Mask, last: Mask) -> Mask:
     """Which writes load what their register holds, given in order of registers and rows. ``first``, ``last``: of a
     register on a core.
 
@@ -109,7 +109,7 @@ def _holds_already(columns: Columns, writes: I64, first: Mask, last: Mask) -> Ma
     return loads & known & (value == before)
 
 
-def stale_reads(program: Program) -> I64:
+def stale_reads(program: Program) -> Ints:
     """The instructions that read what their core leaves in a register, when its stream runs again.
 
     Nothing before them on the core writes that register. They find 0 in it in the first round, and later something
@@ -132,7 +132,7 @@ def stale_reads(program: Program) -> I64:
     return early[stale]
 
 
-def _last_values(program: Program, writes: I64, place: I64) -> npt.NDArray[np.int32]:
+def _last_values(program: Program, writes: Ints, place: Ints) -> npt.NDArray[np.int32]:
     """[cores * registers]: what all registers hold at the end of their core, of whose scalar instructions ``writes``
     are the rows and ``place`` the registers they write."""
     columns = program.columns

@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ..support.arrays import Ints
 from ..support.machine_code import Kernel, can_compile
 from . import register_kernel
 from .columns import Columns
@@ -23,7 +24,6 @@ from .isa import OP_LIMIT, REGISTER_COUNT, SCALAR_OPS, Op
 from .register_kernel import Facts
 
 I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
 
 WORTH_COMPILING = 1_000
 """Instructions from which on machine code is quicker, if it has been loaded already."""
@@ -49,7 +49,7 @@ class RegisterValues:
     """Of register ``rs1 + 1``: the low word of ``ld``'s global address."""
 
 
-def register_values(columns: Columns, begin: Sequence[int] | I64 = (0,)) -> RegisterValues:
+def register_values(columns: Columns, begin: Sequence[int] | Ints = (0,)) -> RegisterValues:
     """Resolves the registers of the instructions (valid ones) of one core, or of several: ``begin`` says where each one
     begins, the first one at 0. All registers of a core begin as 0."""
     if len(columns) >= WORTH_COMPILING and can_compile():
@@ -67,7 +67,7 @@ def _of_core(columns: Columns) -> tuple[I32, ...]:
     return tuple(values[index] for index in write_before.operands())
 
 
-def _followed(columns: Columns, begin: Sequence[int] | I64) -> RegisterValues:
+def _followed(columns: Columns, begin: Sequence[int] | Ints) -> RegisterValues:
     """The same by machine code."""
     code = (
         np.append(np.array(begin, np.int64), len(columns)),
@@ -145,7 +145,7 @@ def _write_values(writes: Columns, sources: _LastWrites) -> I32:
     return _resolve(writes, sources).astype(np.uint32).view(np.int32)
 
 
-def _resolve(writes: Columns, sources: _LastWrites) -> I64:
+def _resolve(writes: Columns, sources: _LastWrites) -> Ints:
     """All values modulo 2**32.
 
     Write number i is ``scale[i] * value[base[i]] + offset[i]`` where the base is a write that does not follow from

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.machine import Machine, Precision
@@ -15,13 +14,12 @@ from ..dialects import pim
 from ..dialects.location import node_name
 from ..lowering.lane_cost import issue_cycles
 from ..lowering.target import Target, target_of
+from ..support.arrays import Ints
 from .columns import Columns, Program
 from .emission import Emission, emission_of
 from .isa import VECTOR_OPS, Op
 from .network_nodes import NetworkNode, node_tables
 from .static_latency import latency_cycles
-
-I64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ def build_reports(
     return {"report.json": (json.dumps(content, indent=1) + "\n").encode(), "report.txt": text.encode()}
 
 
-def instruction_cycles(program: Program, machine: Machine, precision: Precision) -> I64:
+def instruction_cycles(program: Program, machine: Machine, precision: Precision) -> Ints:
     """Cycles of every instruction when it executes alone, a message when its partner waits already."""
     columns = program.columns
     core = program.core_of_rows()
@@ -108,7 +106,7 @@ def instruction_cycles(program: Program, machine: Machine, precision: Precision)
     return cycles
 
 
-def _group_arrays(program: Program, columns: Columns, rows: I64) -> I64:
+def _group_arrays(program: Program, columns: Columns, rows: Ints) -> Ints:
     """The arrays that each matrix product drives."""
     start = np.cumsum([0, *(len(groups) for groups in program.groups)])
     arrays = np.array([count for groups in program.groups for count in groups] or [0], np.int64)
@@ -139,7 +137,7 @@ def _layers(chip: pim.ProgramOp, program: Program, target: Target) -> list[Layer
     return found
 
 
-def _cores(chip: pim.ProgramOp, program: Program, cycles: I64) -> list[CoreReport]:
+def _cores(chip: pim.ProgramOp, program: Program, cycles: Ints) -> list[CoreReport]:
     columns, core = program.columns, program.core_of_rows()
     count = program.core_count
     busy = np.bincount(core, cycles, count).astype(np.int64)

@@ -5,22 +5,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..dialects import pim
 from ..lowering.event_order import Phase, event_key, step_of
 from ..lowering.target import Target
-
-I64 = npt.NDArray[np.int64]
+from ..support.arrays import Ints
 
 
 class Fills(NamedTuple):
     """n instructions that fill local memory with zeros."""
 
-    core: I64
-    key: I64
-    address: I64
-    size: I64
+    core: Ints
+    key: Ints
+    address: Ints
+    size: Ints
     """Bytes."""
 
 

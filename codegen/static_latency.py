@@ -19,10 +19,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.machine import Machine
 from ..lowering.target import target_of
+from ..support.arrays import Ints
 from .emission import emission_of
 from .event_path import CoreSchedule
 
-I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
 _GLOBAL, _SEND, _RECEIVE = range(3)
@@ -133,14 +133,14 @@ class _Chip:
 class _StepTable:
     """Steps of all cores, one row each."""
 
-    place: I64
-    core: I64
-    begin: I64
+    place: Ints
+    core: Ints
+    begin: Ints
     """As :attr:`CoreSchedule.done`."""
-    end: I64
-    kind: I64
-    cycles: I64
-    partner: I64
+    end: Ints
+    kind: Ints
+    cycles: Ints
+    partner: Ints
     arrival: F64
     service: F64
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from ..support.arrays import Ints
 from .columns import Program
 from .isa import Op
 from .rendezvous import Rendezvous, rendezvous
 
-I64 = npt.NDArray[np.int64]
 
-
-def stream_path(program: Program, cycles: I64, met: Rendezvous | None = None) -> int | None:
+def stream_path(program: Program, cycles: Ints, met: Rendezvous | None = None) -> int | None:
     """Cycles until all cores are done, when instruction ``k`` takes ``cycles[k]`` once it begins.
 
     A message begins when both its cores have come to it. What cores share beside messages (global memory, the network)

@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
 from xdsl.ir import Attribute
 
@@ -18,11 +17,11 @@ from ..dialects import pim, spat
 from ..dialects.block_looks import BlockLook
 from ..dialects.spat import WindowAttr, shape_of
 from ..dialects.tile import Array, ArrayAttr
+from ..support.arrays import Ints
 from .body_memory import Body, BodyMemory
 from .derived import DerivedMemory
 from .op_kinds import is_of
 
-Ints = NDArray[np.int64]
 AnyBatch = spat.BatchOp | pim.CoreBatchOp
 
 

@@ -11,7 +11,6 @@ from copy import copy
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
 from ..analysis.proxies import UNNAMED
@@ -20,6 +19,7 @@ from ..dialects import pim, spat
 from ..dialects.block_looks import BlockLook
 from ..dialects.spat import shape_of
 from ..dialects.tile import ArrayAttr
+from ..support.arrays import Ints
 from .batch_facts import AnyBatch, BatchFacts, BatchMemory, LaneSchedule
 from .body_costs import BodyCost, by_node, instruction_cost, partial_sums, tile_cost
 from .body_memory import Body, TileBody, node_names
@@ -28,7 +28,6 @@ from .loaded_constants import LoadedConstant, loaded_constants
 from .op_kinds import ops_of
 from .target import Target
 
-Ints = NDArray[np.int64]
 _NO_NODES = frozenset[str]()
 _TRAVELS = (spat.DeferredCommunicationOp, spat.ChannelReceiveOp, pim.LoadOp, pim.TransferOp)
 

@@ -7,19 +7,17 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.critical_path import Span
 from ..analysis.dumb_schedules import CoresOfReplicas, DumbOrders, LanesToPlace, place_by_work, place_in_turn
 from ..analysis.proxies import Level
 from ..dialects import spat
+from ..support.arrays import Ints
 from .batch_program import BatchProgram
 from .body_memory import TileBody
 from .program_traffic import Traffic
 from .target import Target
 from .tile_counts import array_count
-
-Ints = NDArray[np.int64]
 
 MEMORY_PART = 2
 """One part in so many of a local memory may hold the rows of a dumb schedule: what else there is it does not count."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from ..support.arrays import Ints
 
 Pairs = Collection[tuple[int, int]]
 

@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from ..analysis.timeline import TimedBatch, TransferCosts
 from ..analysis.wavefront import LaneBatch, Read
 from ..dialects.spat import BatchOp, ComputeBatchOp
+from ..support.arrays import Ints
 from .lane_cost import BatchCosts
 from .schedule_memory import waiting_bytes
 from .transfer_costs import TransferModel
-
-Ints = NDArray[np.int64]
 
 BUSY_ENOUGH = 0.25
 """For how long a replica without weights may be busy with one sample of several, as a share of the shortest possible

@@ -28,6 +28,7 @@ from ..analysis.plan_validation import validate_plan
 from ..dialects import pim
 from ..dialects.location import node_name
 from ..dialects.tile import ArrayAttr
+from ..support.arrays import Ints
 from ..support.diagnostics import TileError
 from .event_order import PROLOGUE, Phase, begin_of, step_of
 from .frame_sharing import Frame, share_places
@@ -44,8 +45,6 @@ from .pim_programs import programs_of
 from .row_instances import Instances, Lanes, instances_of_all
 from .row_slots import SlotPlan, plan_slots
 from .target import Target, target_of
-
-Ints = NDArray[np.int64]
 
 UNLIMITED = 1 << 40
 

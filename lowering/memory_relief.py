@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..support.arrays import Ints
 from .moving_replicas import MovingReplicas
 from .placed_lanes import PlacedLanes
 from .replica_placement import ReplicaPlacer
 from .schedule_memory import GAPS, held_rings
-
-Ints = NDArray[np.int64]
 
 TRIES = 40
 """Moves to try at most: each is scheduled."""

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
 from ..analysis.window import OUTSIDE
 from ..dialects import pim
 from ..dialects.location import place_of
+from ..support.arrays import Ints
 from ..support.diagnostics import TileError
 from .event_order import PROLOGUE, Phase, event_key, step_of
 from .frame_sharing import interrupting
 from .instruction_chains import chains_of
-
-Ints = NDArray[np.int64]
 
 
 def slot_elements(rows: pim.RowsOp) -> int:

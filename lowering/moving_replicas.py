@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis.timeline import TimedBatch, Timeline
+from ..support.arrays import Ints
 from .placed_lanes import PlacedLanes
 from .replica_placement import ReplicaPlacer
-
-Ints = NDArray[np.int64]
 
 
 class Move(NamedTuple):

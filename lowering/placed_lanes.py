@@ -6,13 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..analysis.lane_columns import TimedGraph, sooner_first
 from ..analysis.timeline import TimedBatch, Timeline
-
-Ints = NDArray[np.int64]
+from ..support.arrays import Ints
 
 
 class LaneOrder(NamedTuple):

@@ -19,16 +19,14 @@ from itertools import accumulate
 from random import Random
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.critical_chain import ChainFinder
 from ..analysis.lane_graph import WORTH_COMPILING
 from ..analysis.occupancy import busy_cycles
+from ..support.arrays import Ints
 from .moving_replicas import MovingReplicas
 from .placed_lanes import PlacedLanes, best_of
 from .replica_placement import ReplicaPlacer
-
-Ints = NDArray[np.int64]
 
 EFFORT = 330_000
 """Lanes, reads of rows and loads of a network that is scheduled once. One of fewer is scheduled more often, by the

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ..analysis.window import OUTSIDE, window_rows
 from ..dialects.spat import ScheduledComputeBatchOp
-
-Ints = NDArray[np.int64]
+from ..support.arrays import Ints
 
 
 def read_lines(value: SSAValue) -> Ints:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from ..analysis.buffers import Buffers
 from ..analysis.plan_validation import overlap_sweep
 from ..dialects import pim
+from ..support.arrays import Ints
 from ..support.diagnostics import TileError
 from .event_order import PROLOGUE, Phase, begin_of, step_of
 from .frame_sharing import Frame, share_places
@@ -23,8 +23,6 @@ from .memory_requests import check_lanes, constant_lives, interrupting_batches, 
 from .plan_rows import check_rows
 from .plan_tables import Held, PlanTables, fail
 from .target import Target, target_of
-
-Ints = NDArray[np.int64]
 
 
 def check_plan(module: ModuleOp) -> None:

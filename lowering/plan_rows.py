@@ -13,12 +13,11 @@ from ..dialects import pim
 from ..dialects.location import place_of
 from ..dialects.spat import WindowAttr
 from ..dialects.tile import ArrayAttr
+from ..support.arrays import Ints
 from .event_order import begin_of, step_of
 from .memory_requests import slot_elements
 from .plan_tables import Held, PlanTables, fail
 from .row_instances import instances_of_all
-
-Ints = NDArray[np.int64]
 
 
 def check_rows(ops: Sequence[pim.RowsOp], tables: PlanTables, held: Held) -> None:

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from xdsl.ir import Operation
 
 from ..analysis.plan_validation import overlap_anywhere
 from ..dialects.location import place_of
 from ..dialects.tile import ArrayAttr
+from ..support.arrays import Ints
 from ..support.diagnostics import TileError
 from .target import Target
-
-Ints = NDArray[np.int64]
 
 REMEDY = "run pim-plan-memory on the module as it was before it"
 

@@ -8,16 +8,15 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.machine import Machine
 from ..analysis.proxies import Level
 from ..analysis.window import OUTSIDE
+from ..support.arrays import Ints
 from .batch_program import Batch, BatchProgram, Tensor
 from .loaded_constants import LoadedConstant
 from .schedule_span import LaneRun, Moves, ScheduledLanes, distinct
 
-Ints = NDArray[np.int64]
 FoundT = TypeVar("FoundT")
 
 _NEVER = np.iinfo(np.int64).max

@@ -10,18 +10,16 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
 from ..analysis.window import OUTSIDE
 from ..dialects import pim
 from ..dialects.pim import IssueOp, shape_of
 from ..dialects.spat import WindowAttr
+from ..support.arrays import Ints
 from .batch_program import BatchProgram
 from .op_kinds import ops_of
 from .target import Target
-
-Ints = NDArray[np.int64]
 
 
 def buffer_elements(program: BatchProgram, target: Target) -> int:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.core_packing import SCALE, Groups, pack_groups
 from ..analysis.lane_columns import graph_of
@@ -26,14 +25,13 @@ from ..analysis.row_uses import row_uses
 from ..analysis.timeline import TimedBatch, Timeline
 from ..analysis.yardsticks import byte_hops_at_random, most_byte_hops
 from ..dialects.spat import ComputeBatchOp
+from ..support.arrays import Ints
 from .lane_cost import BatchCosts
 from .lane_tasks import moved_batches, timed_batches
 from .placed_lanes import LaneOrder, PlacedLanes, lane_orders
 from .schedule_memory import GAPS, estimated_peaks, slot_bytes, zero_rows
 from .target import Target
 from .transfer_costs import TransferModel, request_cycles, row_bytes
-
-Ints = NDArray[np.int64]
 
 PERIODS = 128
 """Periods of the makespan that the packing tells apart. Fewer see collisions where there are none, more take times for

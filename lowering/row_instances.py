@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from ..analysis.window import OUTSIDE
 from ..dialects import pim
 from ..dialects.location import place_of
+from ..support.arrays import Ints
 from ..support.diagnostics import TileError
 from .event_order import Phase, event_key
-
-Ints = NDArray[np.int64]
 
 _MOST_CORES = 1 << 20
 """More than any chip has."""

@@ -12,15 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.timeline import TimedBatch, Timeline
 from ..analysis.window import OUTSIDE, window_rows
+from ..support.arrays import Ints
 from .placed_lanes import PlacedLanes
 from .replica_placement import ReplicaPlacer
 from .schedule_memory import GAPS, held_rings
-
-Ints = NDArray[np.int64]
 
 SHORTENED = 0.5
 """Of the rows by which a batch was ahead, the least that is left to it at once when they are too many."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from ..support.arrays import Ints
+
 Mask = NDArray[np.bool_]
 
 

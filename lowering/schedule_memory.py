@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from ..analysis.lane_columns import graph_of
@@ -16,11 +15,10 @@ from ..analysis.message_times import residences
 from ..analysis.timeline import TimedBatch, Timeline
 from ..analysis.window import OUTSIDE, RowWindow, window_rows
 from ..dialects.spat import BatchOp, shape_of
+from ..support.arrays import Ints
 from .frame_sharing import interrupting, shared_bytes
 from .lane_cost import BatchCosts
 from .target import Target
-
-Ints = NDArray[np.int64]
 
 GAPS = 0.03
 """Of a memory that is nearly full for long, as by rows of several samples, what planning may leave between buffers."""

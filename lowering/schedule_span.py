@@ -13,16 +13,14 @@ from itertools import accumulate
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analysis.critical_path import PLACES, Boundaries, Events, LaneTimes, Pieces, Span, core_span, cut_lanes
 from ..analysis.machine import Machine
+from ..support.arrays import Ints
 from .batch_facts import LaneReads, LaneSchedule, arrays_digest
 from .event_order import Phase, event_key, step_of
 from .instruction_chains import CycleChains, boundaries
 from .transfer_costs import repeats
-
-Ints = NDArray[np.int64]
 
 _NOTHING = np.zeros(0, np.int64)
 

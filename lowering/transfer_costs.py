@@ -8,15 +8,13 @@ from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ..analysis.machine import Machine
 from ..analysis.timeline import Load, TransferCosts
 from ..dialects.spat import shape_of
+from ..support.arrays import Ints
 from .target import Target
-
-Ints = NDArray[np.int64]
 
 
 def row_bytes(value: SSAValue, target: Target) -> int:

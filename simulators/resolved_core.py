@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ..codegen.access import Accesses, accesses
 from ..codegen.columns import Columns, Program, Target
@@ -13,10 +12,9 @@ from ..codegen.isa import OP_LIMIT, Op
 from ..codegen.memory_image import WeightTable
 from ..codegen.registers import RegisterValues, register_values
 from ..codegen.stream_check import bad_accesses, group_rows
+from ..support.arrays import Ints
 from ..support.diagnostics import TileError
 from .vector_unit import OPERATIONS
-
-I64 = npt.NDArray[np.int64]
 
 _EXECUTED = np.isin(np.arange(OP_LIMIT), [Op.MVMUL, Op.LD, Op.ST, *OPERATIONS])
 _SECOND_IS_VALUE = np.isin(np.arange(OP_LIMIT), [Op.VMV, Op.VAVG, Op.VRSU, Op.VRSL])
@@ -34,9 +32,9 @@ class ResolvedCore:
     source: list[int]
     second: list[int]
     length: list[int]
-    executed_before: I64
+    executed_before: Ints
     """Per instruction of the core: how many executed ones stand before it."""
-    message_at: I64
+    message_at: Ints
     """Per instruction: of ``send`` the first element to send, of ``recv`` the first to write."""
     local_elements: int
     """The part of local memory that is touched."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from ..analysis.machine import Machine
 from ..codegen.columns import Program
@@ -15,13 +14,12 @@ from ..codegen.network_nodes import Layers
 from ..codegen.package import REPORTS, read_report
 from ..simulators.timing import TimingOptions, TimingResult
 from ..simulators.timing.recording import record
+from ..support.arrays import Ints
 from ..support.files import atomic_file, require_apart, require_file
 from .report_layers import NO_NODE, REPORT, report_content
 from .run_arguments import RunOptions
 from .trace_file import Label, write_trace
 from .trace_slices import message_flows, trace_slices
-
-I64 = npt.NDArray[np.int64]
 
 _FLOWS = 1000
 
@@ -43,7 +41,7 @@ def traced(
     return recording.result
 
 
-def _labels(program: Program | JsonProgram, path: Path) -> tuple[list[Label], I64]:
+def _labels(program: Program | JsonProgram, path: Path) -> tuple[list[Label], Ints]:
     """What events are called, and which one every instruction has: its layer; in a stream without any, its opcode."""
     if isinstance(program, JsonProgram):
         codes, label = np.unique(program.op, return_inverse=True)

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from ..codegen.row_text import Piece, rows_as_text
+from ..support.arrays import Ints
 from .trace_slices import LOCAL_MEMORY, MATRIX, NETWORK, SCALAR, SERVICE, THREADS, TRANSFER, VECTOR, Flows, Slices
-
-I64 = npt.NDArray[np.int64]
 
 _LEVEL = 6
 _AT_ONCE = 1 << 16
@@ -64,7 +62,7 @@ def _text(
     yield ",\n".join(json.dumps(event) for event in _names(slices, process, core_ids)).encode() + b"\n]}\n"
 
 
-def _slices(slices: Slices, process: I64, labels: Sequence[Label]) -> Iterator[bytes]:
+def _slices(slices: Slices, process: Ints, labels: Sequence[Label]) -> Iterator[bytes]:
     digits = _digits(slices.begin_ps, slices.end_ps)
     fields: list[Piece] = [b',"pid":', "pid", b',"tid":', "tid", b',"ts":', *_pieces("ts", digits), b',"dur":']
     fields += [*_pieces("dur", digits), b',"args":{"instructions":', "count"]
@@ -84,7 +82,7 @@ def _slices(slices: Slices, process: I64, labels: Sequence[Label]) -> Iterator[b
         yield from rows_as_text(2 * part.label + (part.busy_ps < duration), numbers, templates)
 
 
-def _flows(flows: Flows, process: I64, labels: Sequence[Label]) -> Iterator[bytes]:
+def _flows(flows: Flows, process: Ints, labels: Sequence[Label]) -> Iterator[bytes]:
     """Two events for each message: an arrow from the sender's slice to the receiver's."""
     count = len(flows.label)
     at = flows.at_ps.reshape(-1)
@@ -104,7 +102,7 @@ def _flows(flows: Flows, process: I64, labels: Sequence[Label]) -> Iterator[byte
         yield from rows_as_text(kinds, numbers, templates)
 
 
-def _names(slices: Slices, process: I64, core_ids: Sequence[int]) -> Iterator[dict[str, object]]:
+def _names(slices: Slices, process: Ints, core_ids: Sequence[int]) -> Iterator[dict[str, object]]:
     """Names of all processes and threads, and the order in which they are shown."""
     pairs = np.unique(slices.core * _MOST_LANES + slices.thread)
     cores, threads = (pairs // _MOST_LANES).tolist(), (pairs % _MOST_LANES).tolist()
@@ -128,12 +126,12 @@ def _metadata(what: str, process: int, thread: int, **arguments: object) -> dict
 # Decimal numbers, of columns of whole ones
 
 
-def _digits(*columns: I64) -> int:
+def _digits(*columns: Ints) -> int:
     """So many behind the point make microseconds of these picoseconds exact."""
     return 3 if all((column % 1000 == 0).all() for column in columns) else 6
 
 
-def _decimal(name: str, picoseconds: I64, digits: int) -> dict[str, I64]:
+def _decimal(name: str, picoseconds: Ints, digits: int) -> dict[str, Ints]:
     """Columns of microseconds: the whole ones, and each digit behind the point."""
     found = {name: picoseconds // 10**6}
     for place in range(digits):

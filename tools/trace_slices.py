@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
 from ..simulators.timing.elements import Kind, kinds_of
 from ..simulators.timing.recording import Intervals, Recording
-
-I64 = npt.NDArray[np.int64]
+from ..support.arrays import Ints
 
 SERVICE, SCALAR, VECTOR, TRANSFER, NETWORK, LOCAL_MEMORY, MATRIX = range(1, 8)
 """The thread of global memory, and those of a core. Where array groups work at the same time, further ones follow:
@@ -30,15 +28,15 @@ THREADS = {
 class Slices:
     """n slices of time, sorted by thread and begin. Those of one thread do not overlap."""
 
-    core: I64
+    core: Ints
     """Position of each one's core; one more than there are for global memory, which has one thread."""
-    thread: I64
-    label: I64
-    begin_ps: I64
-    end_ps: I64
-    instructions: I64
+    thread: Ints
+    label: Ints
+    begin_ps: Ints
+    end_ps: Ints
+    instructions: Ints
     """How many are joined."""
-    busy_ps: I64
+    busy_ps: Ints
     """How long these take, without the gaps between them."""
 
     def __len__(self) -> int:
@@ -53,15 +51,15 @@ class Slices:
 class Flows:
     """n messages, in the order in which their senders begin: columns of two, sender and receiver."""
 
-    core: I64
+    core: Ints
     """[n, 2]"""
-    at_ps: I64
+    at_ps: Ints
     """[n, 2] within the slices of the transfer units."""
-    label: I64
+    label: Ints
     """[n]"""
 
 
-def trace_slices(recording: Recording, label: I64, gap_ps: int = 0) -> Slices:
+def trace_slices(recording: Recording, label: Ints, gap_ps: int = 0) -> Slices:
     """All slices of a run, with neighbours of one thread and label joined if no more than ``gap_ps`` lies between them.
     ``label`` has one number for every instruction. What takes no time is left out, and what would come after the end of
     a run that is cut."""
@@ -93,7 +91,7 @@ def trace_slices(recording: Recording, label: I64, gap_ps: int = 0) -> Slices:
 _COLUMNS = ("row", "begin_ps", "end_ps")
 
 
-def message_flows(recording: Recording, label: I64, limit: int) -> Flows:
+def message_flows(recording: Recording, label: Ints, limit: int) -> Flows:
     """The first ``limit`` messages, from where ``send`` begins to where the data has come to ``recv``."""
     run = recording.run
     kind, row = run.elements.kind, recording.row
@@ -114,7 +112,7 @@ def message_flows(recording: Recording, label: I64, limit: int) -> Flows:
     return Flows(core, np.stack([begin[sends], arrival], axis=1), label[row[sends]])
 
 
-def _numbered(key: I64, most: int) -> I64:
+def _numbered(key: Ints, most: int) -> Ints:
     """A number for every key, of which there are at most so many, and how often it has been before: messages between
     two cores keep their order."""
     order = np.argsort(key, kind="stable")
@@ -125,7 +123,7 @@ def _numbered(key: I64, most: int) -> I64:
     return found
 
 
-def _lanes(recording: Recording, matrix: Intervals) -> I64:
+def _lanes(recording: Recording, matrix: Intervals) -> Ints:
     """Which of the matrix threads each product is in. Products that all begin before those before them have ended take
     one after the other, and then the first again: of as many as a core needs so that none begins before all that were
     there before in its thread have ended."""
@@ -139,7 +137,7 @@ def _lanes(recording: Recording, matrix: Intervals) -> I64:
     return (place - np.maximum.accumulate(np.where(unended == 0, place, 0))) % lanes[core]
 
 
-def _joined(core: I64, thread: I64, label: I64, times: Intervals, gap_ps: int) -> Slices:
+def _joined(core: Ints, thread: Ints, label: Ints, times: Intervals, gap_ps: int) -> Slices:
     begin, end = times.begin_ps, times.end_ps
     if not len(core):
         return Slices(core, thread, label, begin, end, core, core)

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from ...analysis.architecture import MatrixConfig, MemoryConfig
 from ...analysis.machine import Machine
 from ...codegen.isa import ONE_ELEMENT_OPS, OUTPUT_WIDTH_OPS, TWO_VECTOR_OPS, Op
+from ...support.arrays import Ints
 from ...support.diagnostics import TileError
 from .quirks import Quirks
 from .stream import CODE_LIMIT, IS_VECTOR, Stream, op_mask
 
-I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
 _READ_AT_START = op_mask(Op.MVMUL, Op.ST, Op.SEND, Op.LMV)
@@ -34,15 +34,15 @@ _ONE_RESULT = op_mask(*ONE_ELEMENT_OPS)
 class Costs:
     """Per instruction. Times are of the service alone, without queueing."""
 
-    first_ps: I64
+    first_ps: Ints
     """Local memory, asked for at the start (``send``: when the partner is ready)."""
-    compute_ps: I64
+    compute_ps: Ints
     """What the unit computes after that."""
-    second_ps: I64
+    second_ps: Ints
     """Local memory, asked for at the end."""
-    flight_ps: I64
+    flight_ps: Ints
     """The instruction's own data on the network: of ``send``, ``st``, and the request of ``ld``."""
-    global_ps: I64
+    global_ps: Ints
     """Global memory."""
     unit_pj: F64
     """Energy of the arrays or the vector unit."""
@@ -57,17 +57,17 @@ class Costs:
 class FlitTable:
     """The network between the cores of a stream; the last row and column are global memory. Flattened by rows."""
 
-    ps: I64
+    ps: Ints
     """Time of a message of one flit."""
     pj: F64
 
 
-def picoseconds(nanoseconds: npt.ArrayLike) -> I64:
+def picoseconds(nanoseconds: npt.ArrayLike) -> Ints:
     """Whole picoseconds, rounded half up."""
     return np.asarray(np.floor(np.asarray(nanoseconds) * 1000 + 0.5), np.int64)
 
 
-def network_ends(stream: Stream, machine: Machine) -> I64:
+def network_ends(stream: Stream, machine: Machine) -> Ints:
     """Per core of the stream its row in the machine's network table, and at last that of global memory."""
     for core in stream.core_ids:
         if core >= machine.core_count:
@@ -142,7 +142,7 @@ def _unit_costs(stream: Stream, machine: Machine, quirks: Quirks) -> Costs:
     )
 
 
-def arrays_of(stream: Stream) -> I64:
+def arrays_of(stream: Stream) -> Ints:
     """Per instruction, the arrays of the group that it drives; 0 for all but ``mvmul``."""
     first = np.cumsum([0, *(len(groups) for groups in stream.groups)])
     counts = np.array([count for groups in stream.groups for count in groups] or [0], np.int64)
@@ -151,7 +151,7 @@ def arrays_of(stream: Stream) -> I64:
     return np.where(is_mvm, counts[np.where(is_mvm, index, 0)], 0)
 
 
-def _products(stream: Stream, machine: Machine, quirks: Quirks) -> tuple[I64, I64]:
+def _products(stream: Stream, machine: Machine, quirks: Quirks) -> tuple[Ints, Ints]:
     """Per instruction, the input passes of a matrix product and its time."""
     matrix = machine.architecture.chip_config.core_config.matrix_config
     passes, time = np.zeros(len(stream.op), np.int64), np.zeros(len(stream.op), np.int64)
@@ -195,7 +195,7 @@ def _quotient(dividend: int, divisor: int, quirks: Quirks) -> int:
     return dividend // divisor if quirks.conversions_round_down else -(-dividend // divisor)
 
 
-def _global(stream: Stream, machine: Machine) -> tuple[I64, F64]:
+def _global(stream: Stream, machine: Machine) -> tuple[Ints, F64]:
     memory = machine.architecture.chip_config.global_memory_config
     is_load, is_store = stream.op == Op.LD, stream.op == Op.ST
     time = is_load * _service_ps(stream.size, memory, False) + is_store * _service_ps(stream.size, memory, True)
@@ -203,7 +203,7 @@ def _global(stream: Stream, machine: Machine) -> tuple[I64, F64]:
     return time, beats * (is_load * memory.read_dynamic_energy + is_store * memory.write_dynamic_energy)
 
 
-def _flights(stream: Stream, machine: Machine, quirks: Quirks) -> tuple[I64, F64]:
+def _flights(stream: Stream, machine: Machine, quirks: Quirks) -> tuple[Ints, F64]:
     ends = network_ends(stream, machine)
     target = np.full(CODE_LIMIT, -1)
     target[[Op.LD, Op.ST]] = stream.core_count
@@ -216,16 +216,16 @@ def _flights(stream: Stream, machine: Machine, quirks: Quirks) -> tuple[I64, F64
     return _flight(flits * network.latency_ns[source, sink], quirks), flits * network.energy_pj[source, sink]
 
 
-def _flight(nanoseconds: F64, quirks: Quirks) -> I64:
+def _flight(nanoseconds: F64, quirks: Quirks) -> Ints:
     return (
         np.trunc(nanoseconds).astype(np.int64) * 1000 if quirks.whole_nanosecond_flights else picoseconds(nanoseconds)
     )
 
 
-def _beats(size_bytes: I64, memory: MemoryConfig) -> I64:
+def _beats(size_bytes: Ints, memory: MemoryConfig) -> Ints:
     return -(-size_bytes // memory.data_width)
 
 
-def _service_ps(size_bytes: I64, memory: MemoryConfig, write: bool) -> I64:
+def _service_ps(size_bytes: Ints, memory: MemoryConfig, write: bool) -> Ints:
     cycles = memory.write_latency_cycle if write else memory.read_latency_cycle
     return picoseconds(_beats(size_bytes, memory) * cycles * memory.period)

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...codegen.isa import Op
+from ...support.arrays import Ints
 from .costs import Costs
 from .kernel import layout
 from .quirks import Quirks
 from .stream import CODE_LIMIT, IS_SCALAR, IS_VECTOR, Stream
 
-I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 FETCH_LEAD = 3
@@ -77,22 +77,22 @@ class Folding:
 class Elements:
     """The elements of all cores, one after another."""
 
-    row: I64
+    row: Ints
     """The instruction of the stream that an element is."""
-    kind: I64
-    gap: I64
+    kind: Ints
+    gap: Ints
     """Cycles of the instructions before it that have been folded."""
-    marks: I64
+    marks: Ints
     """1 if the fetch of the core's last instruction goes by this element's departure, else 0."""
-    core_start: I64
+    core_start: Ints
     """Shape [cores + 1]."""
-    fold_start: I64
+    fold_start: Ints
     """Per element, the first instruction of its gap; the gap ends at ``row``."""
-    serial_cycles: I64
+    serial_cycles: Ints
     """Per instruction of the stream, its cycles when it executes alone; 0 for what cannot be folded."""
 
 
-def kinds_of(stream: Stream) -> I64:
+def kinds_of(stream: Stream) -> Ints:
     """The kind of every instruction."""
     return _KINDS[stream.op]
 
@@ -117,7 +117,7 @@ def elements_of(stream: Stream, costs: Costs, period_ps: int, folding: Folding, 
     return Elements(row, kind[row], gap, marks[row], start, fold_start, cycles)
 
 
-def _lasts(stream: Stream, passes: int) -> I64:
+def _lasts(stream: Stream, passes: int) -> Ints:
     """The last instruction of every pass of every core that has any."""
     counts = np.diff(stream.core_start) // passes
     used = counts > 0
@@ -125,7 +125,7 @@ def _lasts(stream: Stream, passes: int) -> I64:
     return ends[used].reshape(-1) - 1
 
 
-def _marks(stream: Stream, folding: Folding) -> I64:
+def _marks(stream: Stream, folding: Folding) -> Ints:
     marks = np.zeros(len(stream.op), np.int64)
     for first, last in zip(stream.core_start[:-1].tolist(), stream.core_start[1:].tolist(), strict=True):
         count = (last - first) // folding.passes
@@ -136,7 +136,9 @@ def _marks(stream: Stream, folding: Folding) -> I64:
     return marks
 
 
-def serial_cycles(kind: I64, first_ps: I64, compute_ps: I64, second_ps: I64, period_ps: int, quirks: Quirks) -> I64:
+def serial_cycles(
+    kind: Ints, first_ps: Ints, compute_ps: Ints, second_ps: Ints, period_ps: int, quirks: Quirks
+) -> Ints:
     """Cycles from one departure to the next with nothing else in flight, for instructions on local memory.
 
     The same rules as :func:`.kernel.end_edge`, for all instructions at once.

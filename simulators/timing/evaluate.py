@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...codegen.isa import Op
+from ...support.arrays import Ints
 from .elements import Kind, kinds_of
 from .kernel.layout import (
     DECODES,
@@ -31,7 +32,6 @@ from .result import SPENDINGS, CoreTiming, Energy, TimingResult
 from .simulate import Run
 from .stream import IS_SCALAR
 
-I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 _SPENT_ON = {
@@ -53,11 +53,11 @@ class _Executions:
     """Per instruction: whether it was folded, how often it began and came to its second memory access, and its time."""
 
     folded: Mask
-    first: I64
-    second: I64
-    folded_ps: I64
+    first: Ints
+    second: Ints
+    folded_ps: Ints
     """Only of folded instructions."""
-    folded_busy_ps: I64
+    folded_busy_ps: Ints
     """Time in its unit, only of folded instructions."""
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ...support.arrays import Ints
 from .elements import Kind
 from .kernel.layout import (
     BASE_AT,
@@ -28,8 +28,6 @@ from .kernel.layout import (
     SERVE_AT,
 )
 from .recording import Recording
-
-I64 = npt.NDArray[np.int64]
 
 PATH_USES = ("matrix", "vector", "local_move", "message", "global_memory", "scalar")
 """What instructions on the path spend its time on: ``scalar`` is the front end, ``message`` handshake and data of
@@ -67,11 +65,11 @@ _ALL_ELEMENTS = 5
 class ExecutedPath:
     """Segments of the critical path, in no particular order. An instruction may have several."""
 
-    row: I64
+    row: Ints
     """The instruction of the stream; -1 for ``start``."""
-    use: I64
+    use: Ints
     """Index into :data:`ALL_USES`."""
-    time_ps: I64
+    time_ps: Ints
     """The sum is the latency."""
 
 
@@ -113,22 +111,22 @@ class _Graph:
         self._issue()
         self._network()
 
-    def node(self, moment: int, element: I64) -> I64:
+    def node(self, moment: int, element: Ints) -> Ints:
         """The numbers of a moment of elements."""
         if moment < _ALL_ELEMENTS:
             return moment * self.count + element
         first = _ALL_ELEMENTS * self.count + (moment - _ALL_ELEMENTS) * len(self.transfers)
         return first + self.place[element]
 
-    def _set(self, moment: int, element: I64, before: I64, time: I64) -> None:
+    def _set(self, moment: int, element: Ints, before: Ints, time: Ints) -> None:
         nodes = self.node(moment, element)
         self.before[nodes] = before
         self.time[nodes] = time
 
-    def of_kind(self, *kinds: Kind) -> I64:
+    def of_kind(self, *kinds: Kind) -> Ints:
         return np.flatnonzero(np.isin(self.kind, kinds))
 
-    def _partners(self) -> I64:
+    def _partners(self) -> Ints:
         """Of each ``send`` its ``recv``, and the other way round: messages between two cores keep their order."""
         peer, cores = self.recording.run.stream.peer[self.recording.row], self.recording.run.facts.cores
         sends, receives = self.of_kind(Kind.SEND), self.of_kind(Kind.RECV)
@@ -150,7 +148,7 @@ class _Graph:
         self._set(_LEAVE, entered, self.node(_DONE, entered[last]), time)
         self._set(_DONE, entered, self.node(_END, entered), self.at[entered, DONE_AT])
 
-    def _keyed(self, core: I64, time: I64) -> I64:
+    def _keyed(self, core: Ints, time: Ints) -> Ints:
         """One number for a core and a time."""
         return core * (self.recording.end_ps + self.period + 1) + time
 
@@ -173,12 +171,12 @@ class _Graph:
         steps = self.of_kind(Kind.MATRIX, Kind.VECTOR)
         self.waited[self.node(_END, steps)] += self.at[steps, SECOND_AT] - self._computed(steps)
 
-    def _computed(self, elements: I64) -> I64:
+    def _computed(self, elements: Ints) -> Ints:
         """When they have read their operands and computed."""
         costs, row = self.recording.run.costs, self.recording.row[elements]
         return self.at[elements, FIRST_AT] + costs.first_ps[row] + costs.compute_ps[row]
 
-    def _previous(self, elements: I64, key: I64) -> I64:
+    def _previous(self, elements: Ints, key: Ints) -> Ints:
         """The one before each with the same key, among ``elements``, which ascend; -1 for none."""
         order = np.argsort(key, kind="stable")
         found = np.full(len(elements), _NONE)
@@ -205,7 +203,7 @@ class _Graph:
         before[moved] = self.before[self.node(_BEGIN, earlier[moved])]
         self.before[self.node(_ISSUE, self.every)] = before
 
-    def _bases(self, base: I64) -> I64:
+    def _bases(self, base: Ints) -> Ints:
         """What the front end's work begins with: the issue of the element before, or room in the reorder buffer."""
         first = np.append(True, self.core[1:] != self.core[:-1])
         # How many entered before: with a full buffer, so many less its size have left.
@@ -215,7 +213,7 @@ class _Graph:
         found = np.where(follows, self.node(_ISSUE, self.every - 1), self.node(_LEAVE, head))
         return np.where(first, _NONE, found)
 
-    def _done_at(self, edge: I64) -> I64:
+    def _done_at(self, edge: Ints) -> Ints:
         """The last instruction of the same core that was done at an edge; -1 for none."""
         entered = self.entered
         keys = self._keyed(self.core[entered], self.at[entered, DONE_AT])
@@ -267,11 +265,11 @@ class _Graph:
         serve = self.node(_SERVE, served)
         self._queue(np.zeros_like(served), serve, self.node(_SERVED, served), made.data_arrival_ps[served])
 
-    def _put(self, calls: I64) -> I64:
+    def _put(self, calls: Ints) -> Ints:
         """When handshakes come to their switches."""
         return np.maximum(self.at[calls, BEGIN_AT], self.time[self.before[self.node(_CALL, calls)]])
 
-    def _queue(self, server: I64, begins: I64, ends: I64, since: I64) -> None:
+    def _queue(self, server: Ints, begins: Ints, ends: Ints, since: Ints) -> None:
         """What was there before it could be served is served when the one before it at the same server is done."""
         order = np.lexsort((self.time[ends], self.time[begins], server))
         later, earlier = order[1:], order[:-1]
@@ -313,16 +311,16 @@ class _Graph:
         return ExecutedPath(row[kept], uses[kept], time[kept])
 
 
-_Part = tuple[I64, I64, I64]
+_Part = tuple[Ints, Ints, Ints]
 
 
-def _moved(row: I64, use: int, time: I64, from_row: I64, from_use: I64 | int) -> list[_Part]:
+def _moved(row: Ints, use: int, time: Ints, from_row: Ints, from_use: Ints | int) -> list[_Part]:
     """Time that is counted for one thing instead of another."""
     given = np.broadcast_to(np.asarray(from_use, np.int64), time.shape)
     return [(row, np.full(len(time), use), time), (from_row, given, -time)]
 
 
-def _ancestors(before: I64, last: int) -> I64:
+def _ancestors(before: Ints, last: int) -> Ints:
     """``last``, what is before it, and so on; by doubling, so that the path's length costs no loop."""
     reached = np.array([last])
     jump = np.append(before, _NONE)  # so that -1 leads to -1

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ...codegen.isa import Op
+from ...support.arrays import Ints
 from .costs import arrays_of
 from .elements import Kind, kinds_of
 from .executed_path import ALL_USES, PATH_USES, executed_path
 from .recording import Recording
 from .stream import IS_SCALAR
-
-I64 = npt.NDArray[np.int64]
 
 BUSY_UNITS = ("matrix", "vector", "transfer", "scalar")
 """Array groups, all together; the vector and the transfer unit; the front end, a cycle for each scalar instruction."""
@@ -26,31 +24,31 @@ _COMPUTES = (Kind.MATRIX, Kind.VECTOR)
 class LayerTimes:
     """n layers. Times in ps."""
 
-    cores: I64
+    cores: Ints
     """How many cores compute something of each."""
-    arrays: I64
+    arrays: Ints
     """In the groups that its products drive."""
-    matrix_products: I64
-    vector_instructions: I64
-    scalar_instructions: I64
-    instructions: I64
+    matrix_products: Ints
+    vector_instructions: Ints
+    scalar_instructions: Ints
+    instructions: Ints
     """All of them."""
-    sent_bytes: I64
-    begin_ps: I64
+    sent_bytes: Ints
+    begin_ps: Ints
     """When the first instruction begins in its unit; -1 if there is none that has one."""
-    end_ps: I64
+    end_ps: Ints
     """When the last one ends there."""
-    busy_ps: I64
+    busy_ps: Ints
     """[n, len(BUSY_UNITS)]"""
-    path_ps: I64
+    path_ps: Ints
     """[n, len(PATH_USES)] the part of the critical path that lies in each."""
-    waits_ps: I64
+    waits_ps: Ints
     """[len(PATH_WAITS)] the rest of the critical path: that and ``path_ps`` sum up to the latency."""
     cores_used: int
     """That compute something of any layer."""
 
 
-def layer_times(recording: Recording, layer: I64, count: int) -> LayerTimes:
+def layer_times(recording: Recording, layer: Ints, count: int) -> LayerTimes:
     """The columns for a run on whose end all cores have finished; ``layer`` has the number of every instruction's."""
     stream = recording.run.stream
     kind, core = kinds_of(stream), stream.core_of_rows()
@@ -85,12 +83,12 @@ def layer_times(recording: Recording, layer: I64, count: int) -> LayerTimes:
     )
 
 
-def _distinct_cores(layer: I64, core: I64, count: int, cores: int) -> I64:
+def _distinct_cores(layer: Ints, core: Ints, count: int, cores: int) -> Ints:
     """On how many cores each layer is."""
     return np.bincount(np.unique(layer * cores + core) // max(cores, 1), minlength=count)
 
 
-def _arrays(recording: Recording, layer: I64, count: int) -> I64:
+def _arrays(recording: Recording, layer: Ints, count: int) -> Ints:
     """Arrays of the groups that each layer's products drive."""
     stream = recording.run.stream
     products = np.flatnonzero(stream.op == Op.MVMUL)

@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from ...analysis.machine import Machine
 from ...codegen.isa import ONE_ELEMENT_OPS, OUTPUT_WIDTH_OPS, TWO_VECTOR_OPS, VECTOR_OPS, Op
+from ...support.arrays import Ints
 from .costs import arrays_of
 from .quirks import Quirks
 from .stream import IS_VECTOR, Stream, op_mask
 
-I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 NO_REGISTER = -1
@@ -42,9 +42,9 @@ _INPUT_WIDTH_OFFSET = op_mask(Op.VVADD, Op.VVSUB, Op.VVMAX, Op.VRELU)
 class Range:
     """Per instruction ``[register + offset, register + offset + length)``."""
 
-    register: I64
-    offset: I64
-    length: I64
+    register: Ints
+    offset: Ints
+    length: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +99,9 @@ def ranges_of(stream: Stream, machine: Machine, quirks: Quirks) -> Ranges:
     )
 
 
-def _if_set(stream: Stream, selected: I64, bit: int) -> I64:
+def _if_set(stream: Stream, selected: Ints, bit: int) -> Ints:
     return np.where(selected & bit, stream.offset, 0)
 
 
-def _range(register: I64, offset: I64, length: I64, exists: Mask) -> Range:
+def _range(register: Ints, offset: Ints, length: Ints, exists: Mask) -> Range:
     return Range(register, offset, np.where(exists, length, NO_RANGE))

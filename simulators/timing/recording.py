@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ...analysis.machine import Machine
 from ...codegen.columns import Program
 from ...codegen.json_reader import JsonProgram
+from ...support.arrays import Ints
 from .elements import Kind
 from .evaluate import evaluate
 from .kernel.layout import (
@@ -28,7 +29,6 @@ from .kernel.layout import (
 from .result import TimingResult
 from .simulate import Run, TimingOptions, run_program
 
-I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 _DEFAULTS = TimingOptions()
@@ -41,11 +41,11 @@ _GLOBAL = (Kind.LOAD, Kind.STORE)
 class Intervals:
     """Times in ps at which something is occupied, and the instruction of the stream that occupies it."""
 
-    row: I64
-    begin_ps: I64
-    end_ps: I64
+    row: Ints
+    begin_ps: Ints
+    end_ps: Ints
 
-    def of(self, index: Mask | I64) -> Intervals:
+    def of(self, index: Mask | Ints) -> Intervals:
         """Some of them: a mask, or positions."""
         return Intervals(self.row[index], self.begin_ps[index], self.end_ps[index])
 
@@ -63,17 +63,17 @@ class Recording:
         return self.run.facts.period
 
     @property
-    def row(self) -> I64:
+    def row(self) -> Ints:
         """[elements] the instruction of the stream that each is."""
         return self.run.elements.row
 
     @cached_property
-    def at(self) -> I64:
+    def at(self) -> Ints:
         """[elements, MOMENTS] in ps, by the names of :mod:`.kernel.layout`; -1 for what did not happen."""
         return np.asarray(self.run.state.moments, np.int64).reshape(-1, MOMENTS)
 
     @cached_property
-    def core(self) -> I64:
+    def core(self) -> Ints:
         """[elements] position of each one's core."""
         return self.run.stream.core_of_rows()[self.row]
 
@@ -88,7 +88,7 @@ class Recording:
         return max(self.end_ps, int(self.at.max(initial=0)))
 
     @property
-    def unit_times(self) -> tuple[I64, I64]:
+    def unit_times(self) -> tuple[Ints, Ints]:
         """[elements] begin and end in the unit; -1 for what has not begun."""
         begin, end = self.at[:, BEGIN_AT], self.at[:, END_AT]
         return begin, np.where((begin >= 0) & (end < 0), np.maximum(self.end_ps, begin), end)
@@ -110,7 +110,7 @@ class Recording:
         order = np.argsort(row, kind="stable")
         return Intervals(row[order], begin[order], begin[order] + self.period_ps)
 
-    def folded(self, elements: I64) -> tuple[I64, I64, I64]:
+    def folded(self, elements: Ints) -> tuple[Ints, Ints, Ints]:
         """The instructions before some elements that the front end executes alone: row, how many stand before it in
         its gap, and its element."""
         first = self.run.elements.fold_start[elements]
@@ -146,36 +146,36 @@ class Recording:
     # Moments that follow from others, per element; without a meaning where these are -1
 
     @cached_property
-    def call_arrival_ps(self) -> I64:
+    def call_arrival_ps(self) -> Ints:
         """When the handshake arrives."""
         stream, cores = self.run.stream, self.run.facts.cores
         line = self.core * (cores + 1) + np.maximum(stream.peer[self.row], 0)
         return self.at[:, CALL_AT] + np.asarray(self.run.code.flit_ps, np.int64)[line]
 
     @cached_property
-    def call_hold_ps(self) -> I64:
+    def call_hold_ps(self) -> Ints:
         """How long it holds its switch after that."""
         return np.where(self.run.elements.kind == Kind.SEND, self.run.facts.request_delay, 0)
 
     @cached_property
-    def data_arrival_ps(self) -> I64:
+    def data_arrival_ps(self) -> Ints:
         """When the data, or a request to global memory, arrives."""
         return self.at[:, DATA_AT] + self.run.costs.flight_ps[self.row]
 
     @cached_property
-    def served_ps(self) -> I64:
+    def served_ps(self) -> Ints:
         """When global memory has served it."""
         return self.at[:, SERVE_AT] + self.run.costs.global_ps[self.row]
 
     @cached_property
-    def data_end_ps(self) -> I64:
+    def data_end_ps(self) -> Ints:
         """When the switch is free again."""
         reply = np.asarray(self.run.code.reply_ps, np.int64)
         is_global = np.isin(self.run.elements.kind, _GLOBAL)
         served = np.where(self.at[:, SERVE_AT] < 0, -1, self.served_ps + reply)
         return np.where(is_global, served, self.data_arrival_ps)
 
-    def _known(self, begin: I64, end: I64) -> Intervals:
+    def _known(self, begin: Ints, end: Ints) -> Intervals:
         """Of the elements that have begun; an end of -1 is that of the run."""
         begun = np.flatnonzero(begin >= 0)
         until = np.where(end[begun] < 0, np.maximum(self.end_ps, begin[begun]), end[begun])

@@ -13,6 +13,7 @@ from ...codegen.columns import Columns, Program
 from ...codegen.isa import SCALAR_OPS, Op
 from ...codegen.json_reader import SLD, JsonProgram
 from ...codegen.registers import register_values
+from ...support.arrays import Ints
 from ...support.diagnostics import TileError
 from ...support.kernel_columns import as_lists
 from ...support.machine_code import can_compile
@@ -39,8 +40,6 @@ from .kernel.loop import run
 from .quirks import SIMULATOR, Quirks
 from .ranges import NO_RANGE, NO_REGISTER, Range, ranges_of
 from .stream import IS_SCALAR, Stream, begins_without_widths, op_mask, stream_of, twice
-
-I64 = npt.NDArray[np.int64]
 
 MOST_ENTRIES = 1 << 16
 """More entries than this a reorder buffer is not given; no program here has so many instructions in flight."""
@@ -254,7 +253,7 @@ def _list(array: npt.NDArray[Any]) -> Any:
     return np.ascontiguousarray(array, np.float64 if array.dtype.kind == "f" else np.int64)
 
 
-def _loop_starts(stream: Stream, elements: Elements, passes: int) -> I64:
+def _loop_starts(stream: Stream, elements: Elements, passes: int) -> Ints:
     """Where each core begins again: not at all if all it has is one scalar instruction."""
     counts = np.diff(stream.core_start) // passes
     start = np.searchsorted(elements.row, stream.core_start[:-1] + (passes - 1) * counts)
@@ -263,14 +262,14 @@ def _loop_starts(stream: Stream, elements: Elements, passes: int) -> I64:
     return start
 
 
-def _replies(stream: Stream, machine: Machine, row: I64) -> I64:
+def _replies(stream: Stream, machine: Machine, row: Ints) -> Ints:
     ends = network_ends(stream, machine)
     flits = -(-stream.size // machine.bus_width_bytes) * (stream.op == Op.LD)
     latency = machine.network.latency_ns[ends[-1], ends[stream.core_of_rows()]]
     return picoseconds(flits * latency)[row]
 
 
-def _spans(stream: Stream, parts: tuple[Range, ...]) -> I64:
+def _spans(stream: Stream, parts: tuple[Range, ...]) -> Ints:
     """Begin and end of the ranges of every instruction, from the values that registers have in a straight run."""
     spans = np.empty((len(stream.op), 6), np.int64)
     for number in range(stream.core_count):

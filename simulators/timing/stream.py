@@ -11,9 +11,9 @@ import numpy.typing as npt
 from ...codegen.columns import Program
 from ...codegen.isa import EVENT_COUNT, OP_LIMIT, REGISTER_COLUMNS, SCALAR_OPS, VECTOR_OPS, Op
 from ...codegen.json_reader import FIELDS, SLD, JsonProgram
+from ...support.arrays import Ints
 from ...support.diagnostics import TileError
 
-I64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 CODE_LIMIT = OP_LIMIT + 1
@@ -34,30 +34,30 @@ IS_VECTOR = op_mask(*VECTOR_OPS)
 class Stream:
     """Columns of 64-bit integers, one row an instruction; the fields are those of the simulator's JSON."""
 
-    op: I64
-    rd: I64
-    rs1: I64
-    rs2: I64
-    imm: I64
-    length: I64
-    size: I64
-    peer: I64
+    op: Ints
+    rd: Ints
+    rs1: Ints
+    rs2: Ints
+    imm: Ints
+    length: Ints
+    size: Ints
+    peer: Ints
     """Position of the other core in ``core_ids``, or -1 if there is no such core."""
-    group: I64
-    input_bits: I64
+    group: Ints
+    input_bits: Ints
     """Of ``setbw`` its operand, of everything else the width in force."""
-    output_bits: I64
-    weight_bits: I64
-    event: I64
-    value: I64
-    offset: I64
-    offset_select: I64
-    core_start: I64
+    output_bits: Ints
+    weight_bits: Ints
+    event: Ints
+    value: Ints
+    offset: Ints
+    offset_select: Ints
+    core_start: Ints
     core_ids: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]
 
     @cached_property
-    def unit_rows(self) -> I64:
+    def unit_rows(self) -> Ints:
         """The instructions that go to a unit; most do not."""
         return np.flatnonzero(~IS_SCALAR[self.op])
 
@@ -71,7 +71,7 @@ class Stream:
         """Number of cores that exist."""
         return len(self.core_ids)
 
-    def core_of_rows(self) -> I64:
+    def core_of_rows(self) -> Ints:
         """Per instruction, the position of its core in ``core_ids``."""
         return np.repeat(np.arange(self.core_count), np.diff(self.core_start))
 
@@ -91,7 +91,7 @@ def stream_of(program: Program | JsonProgram) -> Stream:
     return stream
 
 
-_Raw = tuple[I64, dict[str, I64], I64, tuple[int, ...], tuple[tuple[int, ...], ...]]
+_Raw = tuple[Ints, dict[str, Ints], Ints, tuple[int, ...], tuple[tuple[int, ...], ...]]
 
 
 def _of_json(program: JsonProgram) -> _Raw:
@@ -136,7 +136,7 @@ def _of_program(program: Program) -> _Raw:
 
 
 def _resolve(
-    op: I64, found: dict[str, I64], start: I64, core_ids: tuple[int, ...], groups: tuple[tuple[int, ...], ...]
+    op: Ints, found: dict[str, Ints], start: Ints, core_ids: tuple[int, ...], groups: tuple[tuple[int, ...], ...]
 ) -> Stream:
     input_bits, output_bits = _in_force(op, start, found["ibiw"], found["obiw"])
     return Stream(
@@ -162,7 +162,7 @@ def _resolve(
     )
 
 
-def _positions(op: I64, cores: I64, core_ids: tuple[int, ...]) -> I64:
+def _positions(op: Ints, cores: Ints, core_ids: tuple[int, ...]) -> Ints:
     most = max(core_ids, default=0)
     position = np.full(most + 2, -1, np.int64)
     position[list(core_ids)] = np.arange(len(core_ids))
@@ -173,7 +173,7 @@ def _positions(op: I64, cores: I64, core_ids: tuple[int, ...]) -> I64:
     return found
 
 
-def _in_force(op: I64, start: I64, *operands: I64) -> list[I64]:
+def _in_force(op: Ints, start: Ints, *operands: Ints) -> list[Ints]:
     """Per instruction and operand that of the last ``setbw`` on its core; 0 before the first one."""
     at = np.flatnonzero(op == Op.SETBW)
     begins = np.unique(np.concatenate([at, start[:-1][np.diff(start) > 0]]))
@@ -209,7 +209,7 @@ def _check(stream: Stream) -> None:
     _refuse(stream, rows, no_event, f"names no event from 0 to {EVENT_COUNT - 1}")
 
 
-def _refuse(stream: Stream, rows: I64, wrong: Mask, what: str) -> None:
+def _refuse(stream: Stream, rows: Ints, wrong: Mask, what: str) -> None:
     if len(found := rows[wrong]):
         raise TileError(stream.place(int(found[0])), what, "make the stream again")
 
@@ -223,7 +223,7 @@ def begins_without_widths(stream: Stream) -> bool:
     return bool((early & final[stream.core_of_rows()]).any())
 
 
-def selected(stream: Stream, rows: I64) -> Stream:
+def selected(stream: Stream, rows: Ints) -> Stream:
     """Some instructions of a stream, in ascending order."""
     columns = {name: getattr(stream, name)[rows] for name in _COLUMNS}
     start = np.searchsorted(rows, stream.core_start)
@@ -234,7 +234,7 @@ def twice(stream: Stream) -> Stream:
     """Every list two times: once as it executes first, and once as it executes from then on."""
     counts = np.diff(stream.core_start)
     spans = zip(stream.core_start[:-1].tolist(), stream.core_start[1:].tolist(), strict=True)
-    lists: list[I64] = [np.arange(first, last) for first, last in spans]
+    lists: list[Ints] = [np.arange(first, last) for first, last in spans]
     rows = np.concatenate([np.empty(0, np.int64), *(part for rows in lists for part in (rows, rows))])
     start = np.concatenate([[0], np.cumsum(2 * counts)])
     columns = {name: getattr(stream, name)[rows] for name in _COLUMNS}
