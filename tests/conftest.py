@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Whether a machine is busy with something else says nothing about the code.
@@ -21,3 +23,16 @@ def pytest_configure() -> None:
     ):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, usual)
+
+
+@pytest.fixture(scope="session")
+def compiled_network(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package of a small network, which tests only read."""
+    import onnx
+    from guard_programs import network
+    from tilec.tools.tile_compile import main
+
+    folder = tmp_path_factory.mktemp("network")
+    onnx.save(network(), folder / "net.onnx")
+    assert main([str(folder / "net.onnx"), "-q", "-o", str(folder / "out")]) == 0
+    return folder / "out"

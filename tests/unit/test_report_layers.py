@@ -98,23 +98,17 @@ def test_damaged_tables_are_an_error(tables: dict[str, Any], what: str) -> None:
         Layers.of(made().program, tables, "made")
 
 
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("layers")
-    onnx.save(network(), folder / "net.onnx")
-    assert tile_compile([str(folder / "net.onnx"), "-q", "-o", str(folder / "out")]) == 0
-    return folder / "out"
-
-
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     assert tile_report(["show", *arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
-def test_layers_sum_up_to_what_is_known_of_the_package(compiled: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = shown(capsys, str(compiled), "--layers")
-    manifest = json.loads((compiled / "manifest.json").read_text())["statistics"]
-    assert tile_run([str(compiled), "--timing", "--json"]) == 0
+def test_layers_sum_up_to_what_is_known_of_the_package(
+    compiled_network: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = shown(capsys, str(compiled_network), "--layers")
+    manifest = json.loads((compiled_network / "manifest.json").read_text())["statistics"]
+    assert tile_run([str(compiled_network), "--timing", "--json"]) == 0
     timing = json.loads(capsys.readouterr().out)
     layers = report["layers"]
     assert [(layer["node"], layer["operator"]) for layer in layers] == [
@@ -145,11 +139,11 @@ def test_layers_sum_up_to_what_is_known_of_the_package(compiled: Path, capsys: p
 
 
 def test_the_arrays_of_a_layer_are_those_that_the_compiler_gave_it(
-    compiled: Path, capsys: pytest.CaptureFixture[str]
+    compiled_network: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = shown(capsys, str(compiled), "--layers")
+    report = shown(capsys, str(compiled_network), "--layers")
     given: dict[str, int] = {}
-    for batch in json.loads((compiled / "report/report.json").read_text())["layers"]:
+    for batch in json.loads((compiled_network / "report/report.json").read_text())["layers"]:
         first = batch["nodes"].split("+")[0]
         given[first] = given.get(first, 0) + batch["arrays"]
     assert {layer["node"]: layer["arrays"] for layer in report["layers"] if layer["arrays"]} == {
@@ -157,14 +151,14 @@ def test_the_arrays_of_a_layer_are_those_that_the_compiler_gave_it(
     }
 
 
-def test_the_tables_are_the_same_however_the_network_is_named(compiled: Path, tmp_path: Path) -> None:
+def test_the_tables_are_the_same_however_the_network_is_named(compiled_network: Path, tmp_path: Path) -> None:
     """A `+` in a name is no join of names."""
     model = network()
     for node in model.graph.node:
         node.name = "one+" + node.name
     onnx.save(model, tmp_path / "net.onnx")
     assert tile_compile([str(tmp_path / "net.onnx"), "-q", "-o", str(tmp_path / "out")]) == 0
-    plain, joined = (read_package(path, with_reports=True) for path in (compiled, tmp_path / "out"))
+    plain, joined = (read_package(path, with_reports=True) for path in (compiled_network, tmp_path / "out"))
     tables = [json.loads(one.reports["report.json"]) for one in (plain, joined)]
     assert tables[0]["sources"] == tables[1]["sources"]
     assert [f"one+{node['name']}" for node in tables[0]["nodes"]] == [node["name"] for node in tables[1]["nodes"]]
@@ -172,13 +166,13 @@ def test_the_tables_are_the_same_however_the_network_is_named(compiled: Path, tm
 
 @pytest.mark.parametrize(("passes", "operators"), [(1, True), (3, False)])
 def test_from_text_the_nodes_are_known_and_at_the_onnx_level_their_operators(
-    compiled: Path, tmp_path: Path, passes: int, operators: bool
+    compiled_network: Path, tmp_path: Path, passes: int, operators: bool
 ) -> None:
     pipeline = ["onnx-simplify", "convert-onnx-to-spat{machine=reference144}", "spat-merge-graph"]
     after = ["spat-merge-trivial", "spat-schedule-peft", "spat-materialize-schedule", "spat-defer-communication"]
     after += ["spat-realize-communication", "convert-spat-to-pim", "pim-bufferize", "pim-plan-memory"]
     text, arrays = tmp_path / "net.mlir", tmp_path / "net.npz"
-    model = str(compiled.parent / "net.onnx")
+    model = str(compiled_network.parent / "net.onnx")
     arguments = ["-p", ",".join(pipeline[:passes]), "--print-debuginfo", "-o", str(text)]
     assert tile_opt([model, *arguments, "--emit-resources", str(arrays)]) == 0
     rest = ",".join([*pipeline[passes:], *after])
@@ -191,9 +185,9 @@ def test_from_text_the_nodes_are_known_and_at_the_onnx_level_their_operators(
     }
 
 
-def test_text(compiled: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = shown(capsys, str(compiled), "--layers")
-    assert tile_report(["show", str(compiled), "--layers"]) == 0
+def test_text(compiled_network: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = shown(capsys, str(compiled_network), "--layers")
+    assert tile_report(["show", str(compiled_network), "--layers"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"latency {report['latency_ns']} ns, {report['latency_ns']} cycles"
     (conv,) = (line.split() for line in lines if line.startswith("conv2"))
@@ -216,8 +210,8 @@ def test_text(compiled: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ),
     ],
 )
-def test_errors(compiled: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], error: str) -> None:
-    assert tile_report([one.format(compiled) for one in arguments]) == 1
+def test_errors(compiled_network: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], error: str) -> None:
+    assert tile_report([one.format(compiled_network) for one in arguments]) == 1
     printed = capsys.readouterr()
     assert error in printed.err
     assert not printed.out

@@ -11,16 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from full_disk import file_size_limit
-from guard_programs import network
 from programs import package, program
 from tilec.analysis.machine import Machine
 from tilec.codegen.manifest import Origin
 from tilec.codegen.package import read_package_program, write_package
 from tilec.simulators.timing.recording import record
-from tilec.tools.tile_compile import main as tile_compile
 from tilec.tools.tile_run import main as tile_run
 from tilec.tools.trace_slices import (
     LOCAL_MEMORY,
@@ -117,14 +114,6 @@ def test_flows_lead_from_send_to_recv() -> None:
 # The file
 
 
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("trace")
-    onnx.save(network(), folder / "net.onnx")
-    assert tile_compile([str(folder / "net.onnx"), "-q", "-o", str(folder / "out")]) == 0
-    return folder / "out"
-
-
 def events_of(path: Path) -> list[dict[str, Any]]:
     data = gzip.decompress(path.read_bytes()) if path.name.lower().endswith(".gz") else path.read_bytes()
     content = json.loads(data, parse_float=Decimal)
@@ -138,11 +127,11 @@ def names_of(events: list[dict[str, Any]]) -> tuple[dict[int, str], dict[tuple[i
     return processes, threads
 
 
-def test_a_trace_of_a_package(compiled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trace_of_a_package(compiled_network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace = tmp_path / "trace.json"
-    assert tile_run([str(compiled), "--timing", "--json", "--trace", str(trace), "--trace-flows", "3"]) == 0
+    assert tile_run([str(compiled_network), "--timing", "--json", "--trace", str(trace), "--trace-flows", "3"]) == 0
     timing = json.loads(capsys.readouterr().out)
-    assert tile_run([str(compiled), "--timing", "--json"]) == 0
+    assert tile_run([str(compiled_network), "--timing", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == timing, "a trace changes nothing about the result"
     events = events_of(trace)
     processes, threads = names_of(events)
@@ -162,14 +151,14 @@ def test_a_trace_of_a_package(compiled: Path, tmp_path: Path, capsys: pytest.Cap
         ("conv1", "Conv"), ("relu1", "Relu"), ("conv2", "Conv"), ("add", "Add"), ("pool", "MaxPool"),
         ("(no node)", "node"),
     }  # fmt: skip
-    (program, _) = read_package_program(compiled)
+    (program, _) = read_package_program(compiled_network)
     counted = sum(one["args"]["instructions"] for one in slices if threads[one["pid"], one["tid"]] == "matrix")
     assert counted == (program.columns.op == 8).sum()
 
 
-def test_arrows_begin_and_end_within_slices_of_the_transfer_units(compiled: Path, tmp_path: Path) -> None:
+def test_arrows_begin_and_end_within_slices_of_the_transfer_units(compiled_network: Path, tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
-    assert tile_run([str(compiled), "--timing", "-q", "--trace", str(trace), "--trace-flows", "5"]) == 0
+    assert tile_run([str(compiled_network), "--timing", "-q", "--trace", str(trace), "--trace-flows", "5"]) == 0
     events = events_of(trace)
     ends: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for one in events:
@@ -187,40 +176,42 @@ def test_arrows_begin_and_end_within_slices_of_the_transfer_units(compiled: Path
         assert start["pid"] != finish["pid"]
 
 
-def test_a_compressed_trace_is_the_same_and_has_the_same_bytes_each_time(compiled: Path, tmp_path: Path) -> None:
+def test_a_compressed_trace_is_the_same_and_has_the_same_bytes_each_time(
+    compiled_network: Path, tmp_path: Path
+) -> None:
     for name in ("one.json", "one.json.gz", "two.JSON.GZ"):
-        assert tile_run([str(compiled), "--timing", "-q", "--trace", str(tmp_path / name)]) == 0
+        assert tile_run([str(compiled_network), "--timing", "-q", "--trace", str(tmp_path / name)]) == 0
     first, packed, again = (tmp_path / name for name in ("one.json", "one.json.gz", "two.JSON.GZ"))
     assert gzip.decompress(packed.read_bytes()) == first.read_bytes()
     assert packed.read_bytes() == again.read_bytes()
 
 
-def test_joined_slices_say_how_much_of_them_is_work(compiled: Path, tmp_path: Path) -> None:
+def test_joined_slices_say_how_much_of_them_is_work(compiled_network: Path, tmp_path: Path) -> None:
     for name, gap in (("exact", "0"), ("joined", "20")):
         arguments = ["--timing", "-q", "--trace", str(tmp_path / name), "--trace-gap", gap]
-        assert tile_run([str(compiled), *arguments]) == 0
+        assert tile_run([str(compiled_network), *arguments]) == 0
     exact, joined = ([one for one in events_of(tmp_path / name) if one["ph"] == "X"] for name in ("exact", "joined"))
     assert len(joined) < len(exact)
     assert not any("busy_us" in one["args"] for one in exact)
     assert sum(one["args"].get("busy_us", one["dur"]) for one in joined) == sum(one["dur"] for one in exact)
 
 
-def test_a_stream_without_layers_has_opcodes(compiled: Path, tmp_path: Path) -> None:
+def test_a_stream_without_layers_has_opcodes(compiled_network: Path, tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
-    arguments = [str(compiled / "program.json.gz"), "--timing", "--machine", "reference144", "-q"]
+    arguments = [str(compiled_network / "program.json.gz"), "--timing", "--machine", "reference144", "-q"]
     assert tile_run([*arguments, "--trace", str(trace)]) == 0
     names = {one["name"] for one in events_of(trace) if one["ph"] == "X"}
     assert {"mvmul", "vvadd", "send", "recv", "sldi"} <= names
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_a_run_that_is_cut_has_nothing_after_its_end(compiled: Path, tmp_path: Path, share: float) -> None:
-    package, _ = read_package_program(compiled)
+def test_a_run_that_is_cut_has_nothing_after_its_end(compiled_network: Path, tmp_path: Path, share: float) -> None:
+    package, _ = read_package_program(compiled_network)
     whole_ms = record(package, Machine.load("reference144")).result.makespan_ns * 1e-6
     traces = tmp_path / "whole.json", tmp_path / "cut.json"
-    assert tile_run([str(compiled), "--timing", "-q", "--trace", str(traces[0])]) == 0
+    assert tile_run([str(compiled_network), "--timing", "-q", "--trace", str(traces[0])]) == 0
     arguments = ["--sim-time", str(share * whole_ms), "--trace", str(traces[1])]
-    assert tile_run([str(compiled), "--timing", "-q", *arguments]) == 1
+    assert tile_run([str(compiled_network), "--timing", "-q", *arguments]) == 1
     whole, cut = ([one for one in events_of(trace) if "ts" in one] for trace in traces)
     end_us = Decimal(share * whole_ms * 1000)
     assert 0 < len(cut) < len(whole)
@@ -269,20 +260,20 @@ def test_times_below_a_nanosecond_are_exact(tmp_path: Path) -> None:
         (["--timing", "--trace", "{}/no/trace.json"], "there is no directory"),
     ],
 )
-def test_errors(compiled: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], error: str) -> None:
-    before = sorted(compiled.rglob("*"))
-    assert tile_run([str(compiled), *(one.format(compiled) for one in arguments)]) == 1
+def test_errors(compiled_network: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], error: str) -> None:
+    before = sorted(compiled_network.rglob("*"))
+    assert tile_run([str(compiled_network), *(one.format(compiled_network) for one in arguments)]) == 1
     printed = capsys.readouterr()
     assert error in printed.err
     assert "Traceback" not in printed.err
     assert not printed.out
-    assert sorted(compiled.rglob("*")) == before
+    assert sorted(compiled_network.rglob("*")) == before
 
 
-def test_a_full_disk_leaves_no_file(compiled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_leaves_no_file(compiled_network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "trace.json").write_text("old")
     with file_size_limit(10_000):
-        assert tile_run([str(compiled), "--timing", "-q", "--trace", str(tmp_path / "trace.json")]) == 1
+        assert tile_run([str(compiled_network), "--timing", "-q", "--trace", str(tmp_path / "trace.json")]) == 1
     assert f"error: {tmp_path / 'trace.json'}: cannot be written" in capsys.readouterr().err
     assert [one.name for one in tmp_path.iterdir()] == ["trace.json"]
     assert (tmp_path / "trace.json").read_text() == "old"
