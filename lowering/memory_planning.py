@@ -30,6 +30,7 @@ from ..dialects.location import node_name
 from ..dialects.tile import ArrayAttr
 from ..support.arrays import Ints
 from ..support.diagnostics import TileError
+from .batch_lanes import BatchLanes
 from .event_order import PROLOGUE, Phase, begin_of, step_of
 from .frame_sharing import Frame, share_places
 from .memory_requests import (
@@ -37,12 +38,11 @@ from .memory_requests import (
     constant_lives,
     interrupting_batches,
     lifetimes,
-    lives_of_lanes,
     rows_of_zeros,
     slot_elements,
 )
 from .pim_programs import programs_of
-from .row_instances import Instances, Lanes, instances_of_all
+from .row_instances import Instances, instances_of_all
 from .row_slots import SlotPlan, plan_slots
 from .target import Target, target_of
 
@@ -120,7 +120,7 @@ class _Planner:
         self._bytes = target.element_bytes
         self._target = target
         self._requests: list[list[_Request]] = [[] for _ in range(target.machine.core_count)]
-        self._lanes: dict[pim.CoreBatchOp, Lanes] = {}
+        self._lanes = BatchLanes()
         self._frames: dict[pim.CoreBatchOp, tuple[list[pim.AllocOp], MemoryPlan]] = {}
         self._frame_plans: dict[tuple[int, ...], MemoryPlan] = {}
         """Plans of frames by sizes and lifetimes: many batches have equal ones."""
@@ -156,7 +156,7 @@ class _Planner:
 
     def _request_constant(self, rows: pim.ConstantRowsOp) -> None:
         size = int(np.prod(pim.shape_of(rows.result))) * self._bytes
-        lives = constant_lives(rows)
+        lives = constant_lives(rows, self._lanes)
         for core in sorted(lives):
             self._want(core, rows, size, *lives[core])
 
@@ -174,9 +174,9 @@ class _Planner:
         batches = list(self._frames)
         wanted: dict[int, list[Frame]] = {}
         for index, batch in enumerate(batches):
-            for core, first, last in lives_of_lanes(batch, Phase.COMPUTE):
+            for core, first, last in self._lanes[batch].lives(Phase.COMPUTE):
                 wanted.setdefault(core, []).append(Frame(first, last, self._frames[batch][1].peak, index))
-        interrupted = interrupting_batches(batches)
+        interrupted = interrupting_batches(batches, self._lanes)
         for core in sorted(wanted):
             for frames in share_places(wanted[core], interrupted.get(core, ())):
                 owners = tuple(batches[frame.batch] for frame in frames)
@@ -185,7 +185,7 @@ class _Planner:
 
     def _request_zeros(self) -> None:
         """One row of zeros on every core with a window that reaches beyond its image, as long as the longest needs."""
-        for core, (size, last) in sorted(rows_of_zeros(self._program, self._bytes).items()):
+        for core, (size, last) in sorted(rows_of_zeros(self._program, self._bytes, self._lanes).items()):
             self._want(core, self._program, size, PROLOGUE, last)
 
     def _want(self, core: int, owner: Operation, size: int, first: int, last: int) -> None:

@@ -12,6 +12,7 @@ from ..dialects import pim
 from ..dialects.location import place_of
 from ..support.arrays import Ints
 from ..support.diagnostics import TileError
+from .batch_lanes import BatchLanes
 from .event_order import PROLOGUE, Phase, event_key, step_of
 from .frame_sharing import interrupting
 from .instruction_chains import chains_of
@@ -59,17 +60,18 @@ def _runs(batch: pim.CoreBatchOp, owner: int) -> Ints:
     return runs[:, length > 0]
 
 
-def interrupting_batches(batches: Sequence[pim.CoreBatchOp]) -> dict[int, set[tuple[int, int]]]:
+def interrupting_batches(batches: Sequence[pim.CoreBatchOp], lanes_of: BatchLanes) -> dict[int, set[tuple[int, int]]]:
     """By core, pairs of batches, by number, of which a lane of the second interrupts one of the first.
 
     Raises a TileError if a lane interrupts another one of its own batch.
     """
     if not batches:
         return {}
-    core = np.concatenate([batch.lane_cores for batch in batches])
-    first = np.concatenate([batch.steps.array.astype(np.int64) for batch in batches])
-    last = np.concatenate([batch.last_steps for batch in batches])
-    owner = np.repeat(np.arange(len(batches)), [batch.lane_count for batch in batches])
+    lanes = [lanes_of[batch] for batch in batches]
+    core = np.concatenate([one.cores for one in lanes])
+    first = np.concatenate([one.steps for one in lanes])
+    last = np.concatenate([one.last_steps for one in lanes])
+    owner = np.repeat(np.arange(len(batches)), [len(one.cores) for one in lanes])
     found = interrupting(core, first, last, owner)
     for place, pairs in sorted(found.items()):
         if same := sorted(outer for outer, inner in pairs if outer == inner):
@@ -81,7 +83,7 @@ def interrupting_batches(batches: Sequence[pim.CoreBatchOp]) -> dict[int, set[tu
     return found
 
 
-def constant_lives(rows: pim.ConstantRowsOp) -> dict[int, tuple[int, int]]:
+def constant_lives(rows: pim.ConstantRowsOp, lanes_of: BatchLanes) -> dict[int, tuple[int, int]]:
     """By core that uses a constant, the key at which it is loaded and the last at which it is read.
 
     Raises a TileError if a core is to load it after its first lane.
@@ -90,7 +92,7 @@ def constant_lives(rows: pim.ConstantRowsOp) -> dict[int, tuple[int, int]]:
     for use in rows.result.uses:
         if isinstance(batch := use.operation, pim.CoreBatchOp):
             fetched = _fetched(batch, rows.result)
-            for core, first, last in lives_of_lanes(batch, Phase.FILL):
+            for core, first, last in lanes_of[batch].lives(Phase.FILL):
                 begin = fetched.get(core, first)
                 if begin > first:
                     raise TileError(
@@ -104,22 +106,22 @@ def constant_lives(rows: pim.ConstantRowsOp) -> dict[int, tuple[int, int]]:
     return lives
 
 
-def rows_of_zeros(program: pim.ProgramOp, element_bytes: int) -> dict[int, tuple[int, int]]:
+def rows_of_zeros(program: pim.ProgramOp, element_bytes: int, lanes_of: BatchLanes) -> dict[int, tuple[int, int]]:
     """By core with a window that reaches beyond its image, the bytes of the longest such row, and the last key."""
     found: dict[int, tuple[int, int]] = {}
     for batch in program.body.block.ops:
         if not isinstance(batch, pim.CoreBatchOp):
             continue
+        lanes = lanes_of[batch]
         for index, argument in enumerate(batch.input_arguments):
-            outside = (batch.input_rows(index) == OUTSIDE).any(axis=1)
+            outside = (lanes.rows_read(index) == OUTSIDE).any(axis=1)
             if not outside.any():
                 continue
-            keys = event_key(batch.last_steps, Phase.COMPUTE)
+            keys = event_key(lanes.last_steps, Phase.COMPUTE)
             row_bytes = int(np.prod(pim.shape_of(argument)[1:])) * element_bytes
-            cores = batch.lane_cores
-            for core in np.unique(cores[outside]).tolist():
+            for core in np.unique(lanes.cores[outside]).tolist():
                 size, last = found.get(core, (0, PROLOGUE))
-                mine = keys[outside & (cores == core)]
+                mine = keys[outside & (lanes.cores == core)]
                 found[core] = max(size, row_bytes), max(last, int(mine.max()))
     return found
 
@@ -139,15 +141,6 @@ def _fetched(batch: pim.CoreBatchOp, constant: SSAValue) -> dict[int, int]:
     mine = np.isin(number, [index for index, value in enumerate(loaded) if value is constant])
     order = np.argsort(-step[mine], kind="stable")  # what has several numbers is loaded at the first of the steps
     return dict(zip(core[mine][order].tolist(), event_key(step[mine], Phase.FILL)[order].tolist(), strict=True))
-
-
-def lives_of_lanes(batch: pim.CoreBatchOp, begin: Phase) -> list[tuple[int, int, int]]:
-    """Each core of a batch, the key of phase ``begin`` of its first lane there, and the last key of the last one."""
-    cores, index = np.unique(batch.lane_cores, return_inverse=True)
-    first, last = np.full(len(cores), np.iinfo(np.int64).max), np.full(len(cores), np.iinfo(np.int64).min)
-    np.minimum.at(first, index, event_key(batch.steps.array, begin))
-    np.maximum.at(last, index, event_key(batch.last_steps, Phase.COMPUTE))
-    return list(zip(cores.tolist(), first.tolist(), last.tolist(), strict=True))
 
 
 def lifetimes(batch: pim.CoreBatchOp, allocs: Sequence[pim.AllocOp]) -> tuple[list[int], list[int]]:

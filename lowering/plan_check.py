@@ -19,7 +19,7 @@ from ..support.arrays import Ints
 from ..support.diagnostics import TileError
 from .event_order import PROLOGUE, Phase, begin_of, step_of
 from .frame_sharing import Frame, share_places
-from .memory_requests import check_lanes, constant_lives, interrupting_batches, lifetimes, lives_of_lanes, rows_of_zeros
+from .memory_requests import check_lanes, constant_lives, interrupting_batches, lifetimes, rows_of_zeros
 from .plan_rows import check_rows
 from .plan_tables import Held, PlanTables, fail
 from .target import Target, target_of
@@ -74,7 +74,7 @@ class _Check:
     # Constants, frames, zeros
 
     def _constant(self, op: pim.ConstantRowsOp) -> None:
-        lives = constant_lives(op)
+        lives = constant_lives(op, self._tables.lanes_of)
         size = prod(pim.shape_of(op.result)) * self._bytes
         core, address, step = self._tables.table(op, op.instances).T
         if core.tolist() != sorted(lives):
@@ -94,13 +94,13 @@ class _Check:
             allocs = [op for op in batch.block.ops if isinstance(op, pim.AllocOp)]
             if not allocs:
                 continue
-            lives = lives_of_lanes(batch, Phase.COMPUTE)
+            lives = self._tables.lanes_of[batch].lives(Phase.COMPUTE)
             spans = self._frame(batch, allocs, np.array([core for core, _, _ in lives]))
             for (core, first, last), (begin, end) in zip(lives, spans, strict=True):
                 wanted.setdefault(core, []).append(Frame(first, last, end - begin, len(framed)))
                 places[core, len(framed)] = begin
             framed.append(batch)
-        interrupted = interrupting_batches(framed)
+        interrupted = interrupting_batches(framed, self._tables.lanes_of)
         owners: list[pim.CoreBatchOp] = []
         found: list[tuple[int, int, int, int, int]] = []
         for core, frames in wanted.items():
@@ -133,7 +133,7 @@ class _Check:
         return list(zip(begin, end, strict=True))
 
     def _zeros(self) -> None:
-        needed = rows_of_zeros(self._program, self._bytes)
+        needed = rows_of_zeros(self._program, self._bytes, self._tables.lanes_of)
         table = np.zeros((0, 3), np.int64)
         if self._program.zeros is not None:
             table = self._tables.table(self._program, self._program.zeros)

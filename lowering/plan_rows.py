@@ -38,7 +38,7 @@ class _Rows:
         self._tables = tables
         self._slot = np.array([slot_elements(op) * tables.element_bytes for op in ops], np.int64)
         self._height = np.array([pim.shape_of(op.result)[0] for op in ops], np.int64)
-        found = instances_of_all(ops, {})
+        found = instances_of_all(ops, tables.lanes_of)
         self._owner = np.repeat(np.arange(len(ops)), [len(one) for one in found])
         self._core, self._row, self._first, self._last = (
             np.concatenate([getattr(one, name) for one in found]) for name in ("core", "row", "first", "last")

@@ -14,6 +14,7 @@ from ..dialects.location import place_of
 from ..dialects.tile import ArrayAttr
 from ..support.arrays import Ints
 from ..support.diagnostics import TileError
+from .batch_lanes import BatchLanes
 from .target import Target
 
 REMEDY = "run pim-plan-memory on the module as it was before it"
@@ -27,11 +28,12 @@ def fail(op: Operation, what: str) -> NoReturn:
 
 
 class PlanTables:
-    """The tables of a program's ops as arrays."""
+    """The tables of a program's ops as arrays, and where and when its lanes run."""
 
     def __init__(self, target: Target) -> None:
         self.cores = target.machine.core_count
         self.element_bytes = target.element_bytes
+        self.lanes_of = BatchLanes()
 
     def table(self, op: Operation, table: ArrayAttr | None) -> Ints:
         """What a table says, whose first column is a core. A TileError if there is none, or if it names cores that are

@@ -13,6 +13,7 @@ from ..dialects import pim
 from ..dialects.location import place_of
 from ..support.arrays import Ints
 from ..support.diagnostics import TileError
+from .batch_lanes import BatchLanes
 from .event_order import Phase, event_key
 
 _MOST_CORES = 1 << 20
@@ -36,26 +37,11 @@ class Instances:
         return len(self.core)
 
 
-class Lanes:
-    """What uses of rows ask of the lanes of a batch, again for each of its buffers."""
+def instances_of_all(ops: Sequence[pim.RowsOp], lanes_of: BatchLanes) -> list[Instances]:
+    """Collects all uses of some buffers of rows. Most are small: their events are merged together.
 
-    def __init__(self, batch: pim.CoreBatchOp) -> None:
-        self.inputs = len(batch.windows)
-        self.cores = batch.lane_cores
-        self.steps = batch.steps.array.astype(np.int64)
-        self.last_steps = batch.last_steps
-
-
-def row_instances(rows: pim.RowsOp, lanes_of: dict[pim.CoreBatchOp, Lanes]) -> Instances:
-    """Collects all uses of a buffer of rows. Raises TileError if a core reads a row that it never gets.
-
-    ``lanes_of`` are batches that were asked before, and is added to.
+    Raises TileError if a core reads a row that it never gets.
     """
-    return instances_of_all([rows], lanes_of)[0]
-
-
-def instances_of_all(ops: Sequence[pim.RowsOp], lanes_of: dict[pim.CoreBatchOp, Lanes]) -> list[Instances]:
-    """The same of several buffers, which are mostly small: their events are merged together."""
     if not ops:
         return []
     events = _Events(ops)
@@ -130,16 +116,14 @@ class _Events:
         self.read, self.begun = _Table(), _Table()
         """The last moments of reads, and the first ones of those that take several steps."""
 
-    def collect(self, number: int, rows: pim.RowsOp, lanes_of: dict[pim.CoreBatchOp, Lanes]) -> None:
+    def collect(self, number: int, rows: pim.RowsOp, lanes_of: BatchLanes) -> None:
         first, height, makers = int(self._first[number]), int(self._heights[number]), 0
         for use in rows.result.uses:
             match use.operation:
                 case pim.CoreBatchOp() as batch:
-                    if batch not in lanes_of:
-                        lanes_of[batch] = Lanes(batch)
                     lanes = lanes_of[batch]
                     if use.index < lanes.inputs:
-                        held = batch.input_rows(use.index)
+                        held = lanes.rows_read(use.index)
                         lane, column = np.nonzero(held != OUTSIDE)
                         place = first + lanes.cores[lane] * height + held[lane, column]
                         self.read.add(place, lanes.last_steps[lane], Phase.COMPUTE)
