@@ -6,20 +6,23 @@ same time in one place, for what has no place at all, and for what is not writte
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
+from types import MappingProxyType
+from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 
-from ..analysis.buffers import Buffers
 from ..analysis.plan_validation import overlap_sweep
 from ..dialects import pim
 from ..support.arrays import Ints
 from ..support.diagnostics import TileError
+from .body_memory import Body
 from .event_order import PROLOGUE, Phase, begin_of, step_of
 from .frame_sharing import Frame, share_places
-from .memory_requests import check_lanes, constant_lives, interrupting_batches, lifetimes, rows_of_zeros
+from .memory_requests import check_lanes, constant_lives, interrupting_batches, rows_of_zeros
+from .plan_bodies import BodyFrame, body_frame, ops_at
 from .plan_rows import check_rows
 from .plan_tables import Held, PlanTables, fail
 from .target import Target, target_of
@@ -34,18 +37,26 @@ def check_plan(module: ModuleOp) -> None:
             _Check(program, target).run()
 
 
-def plan_fault(program: pim.ProgramOp, target: Target) -> TileError | None:
-    """The first thing that does not hold of what a planned program says of local memory; None if all does."""
+def plan_fault(
+    program: pim.ProgramOp, target: Target, bodies: Mapping[pim.CoreBatchOp, Body] = MappingProxyType({})
+) -> TileError | None:
+    """The first thing that does not hold of what a planned program says of local memory; None if all does.
+
+    ``bodies`` are those of its batches, if they are known: equal ones need to be looked at once.
+    """
     try:
-        _Check(program, target).run()
+        _Check(program, target, bodies).run()
     except TileError as error:
         return error
     return None
 
 
 class _Check:
-    def __init__(self, program: pim.ProgramOp, target: Target) -> None:
+    def __init__(
+        self, program: pim.ProgramOp, target: Target, bodies: Mapping[pim.CoreBatchOp, Body] = MappingProxyType({})
+    ) -> None:
         self._program = program
+        self._bodies = bodies
         self._target = target
         self._bytes = target.element_bytes
         self._tables = PlanTables(target)
@@ -61,7 +72,7 @@ class _Check:
                 case pim.ConstantRowsOp():
                     self._constant(op)
                 case pim.CoreBatchOp():
-                    _check_reach(op, self._target)
+                    self._check_reach(op)
                 case _:
                     pass
         self._frames([op for op in ops if isinstance(op, pim.CoreBatchOp)])
@@ -91,11 +102,11 @@ class _Check:
         places: dict[tuple[int, int], int] = {}
         framed: list[pim.CoreBatchOp] = []
         for batch in batches:
-            allocs = [op for op in batch.block.ops if isinstance(op, pim.AllocOp)]
-            if not allocs:
+            frame = self._body(batch)
+            if not frame.tiles:
                 continue
             lives = self._tables.lanes_of[batch].lives(Phase.COMPUTE)
-            spans = self._frame(batch, allocs, np.array([core for core, _, _ in lives]))
+            spans = self._frame(batch, frame, np.array([core for core, _, _ in lives]))
             for (core, first, last), (begin, end) in zip(lives, spans, strict=True):
                 wanted.setdefault(core, []).append(Frame(first, last, end - begin, len(framed)))
                 places[core, len(framed)] = begin
@@ -112,25 +123,43 @@ class _Check:
                 found.append((core, begin, end - begin, first, last))
         self._held.add(owners, *np.array(found, np.int64).reshape(-1, 5).T)
 
-    def _frame(self, batch: pim.CoreBatchOp, allocs: list[pim.AllocOp], cores: Ints) -> list[tuple[int, int]]:
+    def _body(self, batch: pim.CoreBatchOp) -> BodyFrame:
+        known = self._bodies.get(batch)
+        if known is None:
+            return body_frame(batch, self._target)
+        key = BodyFrame, self._target.element_bytes, self._target.array_columns
+        return known.once(key, lambda: body_frame(batch, self._target))
+
+    def _frame(self, batch: pim.CoreBatchOp, frame: BodyFrame, cores: Ints) -> list[tuple[int, int]]:
         """On each of its cores, where the temporary tiles of a batch begin and end."""
+        allocs = [cast("pim.AllocOp", op) for op in ops_at(batch, frame.tiles)]
         tables = [self._tables.table(alloc, alloc.addresses) for alloc in allocs]
         for alloc, table in zip(allocs, tables, strict=True):
             if len(table) != len(cores) or (table[:, 0] != cores).any():
                 what = f"it has addresses on cores {table[:8, 0].tolist()}, and is used on {cores.tolist()[:8]}"
                 fail(alloc, what)
         address = np.array(tables)[:, :, 1].T
-        size = np.array([(prod(pim.shape_of(op.result)) + op.slack.value.data) * self._bytes for op in allocs])
-        buffers = Buffers.build(size, *lifetimes(batch, allocs))
-        content = buffers.content()
         offset = address - address[:, :1]
         for row in offset[:1] if (offset == offset[0]).all() else np.unique(offset, axis=0):
-            key = content + row.tobytes()  # many batches have equal bodies
-            if key not in self._sound_frames and (pair := overlap_sweep(buffers, row)) is not None:
+            key = frame.content + row.tobytes()  # many batches have equal bodies
+            if key not in self._sound_frames and (pair := overlap_sweep(frame.buffers, row)) is not None:
                 fail(allocs[pair[1]], "it overlaps another tile of its batch, which is still needed")
             self._sound_frames.add(key)
-        begin, end = address.min(axis=1).tolist(), (address + size).max(axis=1).tolist()
+        begin, end = address.min(axis=1).tolist(), (address + frame.size).max(axis=1).tolist()
         return list(zip(begin, end, strict=True))
+
+    def _check_reach(self, batch: pim.CoreBatchOp) -> None:
+        """A product writes whole arrays, beyond what it is to write: into the slack of its destination."""
+        frame, first = self._body(batch), len(batch.block.args) - len(batch.outs)
+        slack = [value.owner.slack.value.data if isinstance(value.owner, pim.RowsOp) else None for value in batch.outs]
+        for place, number in frame.written:
+            if number < first or slack[number - first] is None:
+                fail(ops_at(batch, [place])[0], "it writes to what is only read")
+        for place, number, elements, tile_room in frame.beyond:
+            room = tile_room if number < first else slack[number - first] or 0
+            if elements > room:
+                what = f"it writes {elements} elements behind its destination, {room} may be"
+                fail(ops_at(batch, [place])[0], what)
 
     def _zeros(self) -> None:
         needed = rows_of_zeros(self._program, self._bytes, self._tables.lanes_of)
@@ -146,28 +175,3 @@ class _Check:
             at = int(short.argmax())
             fail(self._program, f"core {core[at]} has a row of zeros of {size[at]} bytes, and needs {wanted[at]}")
         self._held.add([self._program] * len(core), core, address, size, PROLOGUE, last)
-
-
-def _check_reach(batch: pim.CoreBatchOp, target: Target) -> None:
-    """A product writes whole arrays, beyond what it is to write: into the slack of its destination."""
-    room: dict[SSAValue, int] = {
-        op.result: op.slack.value.data for op in batch.block.ops if isinstance(op, pim.AllocOp)
-    }
-    for argument, value in zip(batch.out_arguments, batch.outs, strict=True):
-        if isinstance(value.owner, pim.RowsOp):
-            room[argument] = value.owner.slack.value.data
-    for op in batch.block.ops:
-        if not isinstance(op, pim.IssueOp):
-            continue
-        dest = op.operands[-1]
-        if dest not in room:
-            fail(op, "it writes to what is only read")
-        if "matrix_row" in op.properties:
-            _, matrix, _ = op.split_operands
-            assert matrix is not None
-            *_, columns, channels = pim.shape_of(dest)
-            wide = target.array_columns
-            access = op.dest_access.data
-            last = access.start + access.last(op.count) * access.step + -(-pim.shape_of(matrix)[1] // wide) * wide
-            if last - columns * channels > room[dest]:
-                fail(op, f"it writes {last - columns * channels} elements behind its destination, {room[dest]} may be")

@@ -20,6 +20,7 @@ from ..dialects.spat import shape_of
 from .batch_facts import AnyBatch, BatchMemory
 from .batch_program import Batch, BatchProgram, Tensor
 from .body_content import body_content
+from .body_memory import Body
 from .constants_alike import Constants
 from .dumb_schedules import add_dumb_schedules, is_annotated
 from .op_kinds import is_of, ops_of
@@ -258,7 +259,8 @@ class _Fields:
             found["logical_core_bytes"] = found["physical_core_bytes"] = peak
             found["core_bytes_max"] = max((size for _, size in peak), default=0)
             if self.target is not None and self.level is Level.BUFFERS:
-                fault = plan_fault(program, self.target)
+                bodies = {batch.op: body for batch, body in zip(self.batches, self.program.bodies, strict=True)}
+                fault = plan_fault(program, self.target, cast("dict[pim.CoreBatchOp, Body]", bodies))
                 found["plan_faults"] = int(fault is not None)
                 if fault is not None:
                     _add(faults, f"<{fault.what} ({fault.where})>", 1)

@@ -19,6 +19,9 @@ from .event_order import Phase, event_key
 _MOST_CORES = 1 << 20
 """More than any chip has."""
 
+_MOST = 1 << 62
+"""Numbers to sort by are less."""
+
 
 @dataclass(frozen=True, eq=False)
 class Instances:
@@ -166,7 +169,7 @@ class _Events:
 
 def _extreme(place: Ints, key: Ints, largest: bool) -> tuple[Ints, Ints, Ints]:
     """For each place with an event, ascending: the place, the first or last key, and which event has it."""
-    order = np.lexsort((key, place))
+    order = _order(place, key)
     place, key = place[order], key[order]
     boundary = np.ones(len(place), np.bool_)
     if largest:
@@ -174,3 +177,11 @@ def _extreme(place: Ints, key: Ints, largest: bool) -> tuple[Ints, Ints, Ints]:
     else:
         boundary[1:] = place[1:] != place[:-1]
     return place[boundary], key[boundary], order[boundary]
+
+
+def _order(place: Ints, key: Ints) -> Ints:
+    """By place, then key. Sorting one number takes a fraction of the time."""
+    span = int(key.max(initial=0)) + 1
+    if int(place.max(initial=0)) < _MOST // span:
+        return np.argsort(place * span + key, kind="stable")
+    return np.lexsort((key, place))
