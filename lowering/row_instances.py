@@ -72,7 +72,8 @@ def instances_of_all(ops: Sequence[pim.RowsOp], lanes_of: BatchLanes) -> list[In
     passing[np.searchsorted(place, events.computed.table()[0])] = True
     passing[np.searchsorted(place, begun[0])] = False
     owner, core, row = events.split(place)
-    order = np.lexsort((row, first, core, owner))
+    apart = (np.diff(owner) != 0) | (np.diff(core) != 0)
+    order = _order(np.cumsum(np.append(False, apart)[: len(place)]), first)  # rows are in order already
     ends = np.searchsorted(owner, np.arange(1, len(ops)))
     columns = (np.split(column[order], ends) for column in (core, row, first, last, passing))
     return [Instances(*parts) for parts in zip(*columns, strict=True)]
