@@ -68,7 +68,7 @@ class RecordReader:
     def __post_init__(self) -> None:
         self.errors: list[TileError] = []
 
-    def error(self, path: str, what: str, remedy: str = "") -> None:
+    def error(self, path: str, what: str, remedy: str = "correct it") -> None:
         """Notes one mistake at a JSON path."""
         self.errors.append(TileError(f"{self.source}: {path}" if path else self.source, what, remedy))
 

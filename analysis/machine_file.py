@@ -99,7 +99,7 @@ def _check_compilable(reader: RecordReader, content: Mapping[str, object], chip:
     """What the simulator does without, and a compiler cannot."""
     for path in _REQUIRED:
         if not _has(content, path):
-            reader.error(path, "is missing", "a compiler cannot assume a value for it")
+            reader.error(path, "is missing", "add it: a compiler cannot assume a value")
     if chip.core_config.local_memory_config.memory_size > _LOCAL_MEMORY_LIMIT:
         reader.error(
             "chip_config.core_config.local_memory_config.memory_size",

@@ -153,6 +153,9 @@ class Proxies:
     layer_reads: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "elements that layers with weights read")
     )
+    layer_rows: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "rows of layers, of which each takes a product at least")
+    )
     pass_depths: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "steps up to each element that is computed, of all elements")
     )

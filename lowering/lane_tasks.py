@@ -86,7 +86,8 @@ def spread_vector_batches(batches: Sequence[ComputeBatchOp], costs: BatchCosts, 
     work = [batch.lane_count * (costs.of(batch).cycles + _message_cycles(batch, model)) for batch in batches]
     if samples > 1:
         limit = max(limit, int(BUSY_ENOUGH * sum(work) / costs.target.machine.core_count))
-    room = int(WAITING * costs.target.machine.local_memory_bytes) // min(samples, 2)  # the next one comes before
+    # Of several samples, the next one comes before. Where nothing fits, planning memory says so.
+    room = max(1, int(WAITING * costs.target.machine.local_memory_bytes) // min(samples, 2))
     for batch, cycles, waiting in zip(batches, work, waiting_bytes(batches, costs.target), strict=True):
         if not batch.vmm_ops:
             wanted = max(-(-cycles // limit), -(-waiting // room))

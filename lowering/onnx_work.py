@@ -95,7 +95,7 @@ def op_work(op: OnnxOp) -> OpWork:
     """The work of an op that :func:`is_computation`."""
     read = read_results(op)
     results = sum(math.prod(shape_of(result)) for result in read)
-    rows = min(map(_rows, read))
+    rows = min(map(rows_of, read))
     work = OpWork(results, rows, rows, elements=results)
     match op:
         case onnx.ConvOp():
@@ -117,13 +117,16 @@ def op_work(op: OnnxOp) -> OpWork:
         case onnx.GlobalAveragePoolOp() | onnx.GlobalMaxPoolOp():
             # Each row of the image at first.
             image = op.operands[0]
-            return work._replace(passes=1, elements=math.prod(shape_of(image)), instances=_rows(image))
+            return work._replace(passes=1, elements=math.prod(shape_of(image)), instances=rows_of(image))
         case onnx.MaxPoolOp() | onnx.AveragePoolOp():
             return work._replace(passes=1, elements=results * math.prod(op.kernel_shape.get_values()))
         case onnx.LRNOp():
             channels, size = shape_of(op.x)[1], op.size.value.data
             elements = results * (channels + size - 1) // channels
             return work._replace(passes=LRN_PASSES + size, elements=elements)
+        case onnx.ConcatOp() if op.axis.value.data in (1, 1 - len(shape_of(op.results[0]))):
+            # Of channels, it says where they lie, but moves none.
+            return work._replace(instances=0)
         case onnx.MeanOp():
             return work._replace(passes=len(op.operands), factors=1)
         case onnx.NegOp():
@@ -174,7 +177,34 @@ def read_results(op: OnnxOp) -> Sequence[SSAValue]:
     return [result for result in op.results if result.first_use is not None] or op.results
 
 
-def _rows(value: SSAValue) -> int:
+class KeptRows:
+    """Rows of values that have more by their shape than are computed: a reshape moves nothing, so that the rows stay
+    those of what it reads, and so do those of what is computed from it element by element."""
+
+    def __init__(self) -> None:
+        self._rows: dict[SSAValue, int] = {}
+        """Of values with fewer than their shape says."""
+
+    def work(self, op: OnnxOp, work: OpWork) -> OpWork:
+        """The work of an op, with no more rows than there are in its operands of the same shape; ops go in order."""
+        if isinstance(op, RENAMES):
+            if op.operands and onnx.constant_of(op.operands[0]) is None:
+                source = op.operands[0]
+                self._keep(op.results[0], self._rows.get(source, rows_of(source)))
+            return work
+        kept = [self._rows[one] for one in op.operands if one in self._rows and one.type == op.results[0].type]
+        if not kept:
+            return work
+        self._keep(op.results[0], min(kept))
+        return work._replace(rows=min(work.rows, *kept), instances=min(work.instances, *kept))
+
+    def _keep(self, value: SSAValue, rows: int) -> None:
+        if rows < rows_of(value):
+            self._rows[value] = rows
+
+
+def rows_of(value: SSAValue) -> int:
+    """Of a tensor, by its shape."""
     shape = shape_of(value)
     return shape[0] * shape[2] if len(shape) == 4 else shape[0] if shape else 1
 

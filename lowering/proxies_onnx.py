@@ -15,7 +15,7 @@ from ..dialects.location import node_name
 from ..dialects.onnx_base import OnnxOp, channels_of, shape_of
 from ..dialects.tile import dtype_of
 from .constants_alike import Constants
-from .onnx_work import OpWork, is_computation, is_layer, op_work
+from .onnx_work import KeptRows, OpWork, is_computation, is_layer, op_work
 
 NO_WORK = OpWork(0, 0, 0)
 """Of what only names data, or knows it."""
@@ -32,7 +32,8 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
     parts: dict[str, dict[str, int]] = {
         name: {} for name in ("macs", "element_passes", "layer_elements", "lanes_of_node", "recomputed")
     }
-    instances = steps = constant_elements = layer_reads = pass_depths = work_depths = 0
+    instances = steps = constant_elements = layer_reads = layer_rows = pass_depths = work_depths = 0
+    kept_rows = KeptRows()
     needless = _needless(ops)
     for op in ops:
         if isinstance(op, onnx.ConstantOp):
@@ -45,7 +46,7 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
         label = node_name(op) or UNNAMED
         work = NO_WORK
         if is_computation(op):
-            work = op_work(op)
+            work = kept_rows.work(op, op_work(op))
             _add(parts["recomputed"], label, int(repeated))
             if not repeated and op not in needless:
                 instances += work.instances
@@ -57,6 +58,9 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
                 layer_reads += sum(math.prod(shape_of(one)) for one in op.operands if onnx.constant_of(one) is None)
             if is_layer(op):
                 _add(parts["layer_elements"], label, math.prod(shape_of(op.results[0])))
+                layer_rows += work.rows
+        else:
+            kept_rows.work(op, work)
         if not _is_constant(op, depth):
             constant_elements += _constant_elements(op, work.factors, depth)
             before = max((depth.get(operand, 0) for operand in op.operands), default=0)
@@ -71,6 +75,7 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
         "step_count": steps,
         "constant_elements": constant_elements,
         "layer_reads": layer_reads,
+        "layer_rows": layer_rows,
         "pass_depths": pass_depths,
         "work_depths": work_depths,
         "macs": sum(parts["macs"].values()),
@@ -83,12 +88,21 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
 
 
 def _needless(ops: Sequence[OnnxOp]) -> set[Operation]:
-    """Ops from which nothing comes to an output: whoever drops them takes no work from anybody."""
-    found: set[Operation] = set()
+    """Ops from which nothing comes to an output, or nothing but what they read: whoever drops them takes no work from
+    anybody."""
+    dead: set[Operation] = set()
     for op in reversed(ops):
-        if all(use.operation in found for result in op.results for use in result.uses):
-            found.add(op)
-    return found
+        if all(use.operation in dead for result in op.results for use in result.uses):
+            dead.add(op)
+    return dead.union(filter(_is_again, ops))
+
+
+def _is_again(op: OnnxOp) -> bool:
+    """Whether the op is a Relu of what is none below zero already."""
+    source = op.operands[0] if isinstance(op, onnx.ReluOp) else None
+    while source is not None and isinstance(source.owner, onnx.IdentityOp):
+        source = source.owner.operands[0]
+    return source is not None and isinstance(source.owner, onnx.ReluOp)
 
 
 def _is_constant(op: OnnxOp, dependent: Mapping[SSAValue, int]) -> bool:

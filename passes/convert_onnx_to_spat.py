@@ -67,7 +67,7 @@ class ConvertOnnxToSpatPass(ModulePass):
             "host_ops": changes_meaning(constant(0), "no op may stay behind for the host"),
             **dict.fromkeys(
                 (
-                    *("macs", "layer_elements", "step_count", "constant_elements", "layer_reads"),
+                    *("macs", "layer_elements", "step_count", "constant_elements", "layer_reads", "layer_rows"),
                     *("pass_depths", "work_depths"),
                 ),
                 no_longer_known("batches are counted in instructions and cycles of the machine"),

@@ -81,7 +81,7 @@ class Examined:
         return {
             "pass": self.name,
             "mode": self.mode.value,
-            "verdict": "rejected" if self.fault else "accepted",
+            "verdict": "rejected" if self.fault else "not examined" if self.after is None else "accepted",
             "fault": self.fault,
             "seconds": round(self.seconds, 6),
             "before": None if self.before is None else self.before.proxies.to_json(),
@@ -121,7 +121,10 @@ def contract_of(one: ModulePass | type[ModulePass]) -> Contract:
     declared = vars(owner).get("contract")
     if isinstance(declared, Contract):
         return declared
-    return FOREIGN_CONTRACTS.get(f"{owner.__module__}.{owner.__qualname__}", STRICTEST)
+    foreign = FOREIGN_CONTRACTS.get(f"{owner.__module__}.{owner.__qualname__}")
+    # What a class says of itself is no proof that it is the one of that name.
+    known = vars(sys.modules[owner.__module__]).get(owner.__qualname__) if owner.__module__ in sys.modules else None
+    return foreign if foreign is not None and known is owner else STRICTEST
 
 
 def _warn(text: str) -> None:

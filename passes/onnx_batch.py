@@ -22,6 +22,7 @@ def _contract(samples: int) -> Contract:
         "element_passes_of_node",
         "layer_elements",
         "layer_reads",
+        "layer_rows",
         "pass_depths",
         "samples",
     )

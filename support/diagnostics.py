@@ -13,13 +13,13 @@ class TileError(Exception):
     """One user-facing error: ``error: <where>: <what, with quantities>; <remedy>``.
 
     ``where`` names the file, node, pass or option; ``what`` states the fact with its quantities; ``remedy`` (may be
-    empty) says what to change.
+    empty) says what to change. Names in models may have line breaks and worse in them, which are escaped.
     """
 
     def __init__(self, where: str, what: str, remedy: str = "") -> None:
-        self.where = where
-        self.what = what
-        self.remedy = remedy
+        self.where = printable(where)
+        self.what = printable(what)
+        self.remedy = printable(remedy)
         super().__init__(str(self))
 
     def __str__(self) -> str:
@@ -38,6 +38,13 @@ class TileErrors(TileError):
 
     def __str__(self) -> str:
         return "\n".join(str(error) for error in self.errors)
+
+
+def printable(text: str) -> str:
+    """The text on one line, with escapes for what cannot be printed."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def system_reason(error: OSError) -> str:

@@ -168,3 +168,65 @@ def slow_compared_first() -> ModuleOp:
 
 def quick_ones_compared_in_turn() -> ModuleOp:
     return _chain_with_slow("Max", "b", "a", "slow")
+
+
+def _layer_of_concat(*order: int) -> ModuleOp:
+    """A convolution of two tensors side by side, in this order, with the weights to it."""
+    parts = [helper.make_node(kind, ["c"], [f"p{n}"], name=f"part{n}") for n, kind in enumerate(("Relu", "Tanh"))]
+    concat = helper.make_node("Concat", [f"p{n}" for n in order], ["side"], name="concat", axis=1)
+    conv = helper.make_node("Conv", ["side", "v"], ["y"], name="conv")
+    return _network([*parts, concat, conv], {"v": np.concatenate([_WEIGHTS[n] for n in order], axis=1)})
+
+
+_WEIGHTS = np.random.default_rng(0).standard_normal((2, SHAPE[1], SHAPE[1], 1, 1)).astype(np.float32)
+
+
+def layer_of_concat() -> ModuleOp:
+    return _layer_of_concat(0, 1)
+
+
+def layer_of_concat_in_another_order() -> ModuleOp:
+    return _layer_of_concat(1, 0)
+
+
+def layer_of_each_part() -> ModuleOp:
+    """The same as a sum of two convolutions, under the names that were there: twice as many products, and a sum."""
+    parts = [helper.make_node(kind, ["c"], [f"p{n}"], name=f"part{n}") for n, kind in enumerate(("Relu", "Tanh"))]
+    convs = [helper.make_node("Conv", [f"p{n}", f"v{n}"], [f"y{n}"], name="conv") for n in range(2)]
+    add = helper.make_node("Add", ["y0", "y1"], ["y"], name="concat")
+    return _network([*parts, *convs, add], {f"v{n}": _WEIGHTS[n] for n in range(2)})
+
+
+def grouped_layer() -> ModuleOp:
+    weights = np.concatenate([_WEIGHTS[n][: SHAPE[1] // 2, : SHAPE[1] // 2] for n in range(2)])
+    return _network([helper.make_node("Conv", ["c", "v"], ["y"], name="conv", group=2)], {"v": weights})
+
+
+def grouped_layer_of_other_weights() -> ModuleOp:
+    """Another network, which costs as much."""
+    weights = np.concatenate([_WEIGHTS[n][: SHAPE[1] // 2, : SHAPE[1] // 2] for n in (1, 0)])
+    return _network([helper.make_node("Conv", ["c", "v"], ["y"], name="conv", group=2)], {"v": weights})
+
+
+def layer_of_each_group() -> ModuleOp:
+    """A convolution for each group: products that one array does at a time become several."""
+    half = SHAPE[1] // 2
+    split = helper.make_node("Split", ["c"], ["c0", "c1"], name="split", axis=1)
+    convs = [helper.make_node("Conv", [f"c{n}", f"v{n}"], [f"y{n}"], name="conv") for n in range(2)]
+    concat = helper.make_node("Concat", ["y0", "y1"], ["y"], name="concat", axis=1)
+    return _network([split, *convs, concat], {f"v{n}": _WEIGHTS[n][:half, :half] for n in range(2)})
+
+
+def relu_twice() -> ModuleOp:
+    return _network([_relu("c", "r"), helper.make_node("Relu", ["r"], ["y"], name="again")], {})
+
+
+def relu_of_rows_apart() -> ModuleOp:
+    """Each row of an image as many rows of a reshaped one: by its shape, what lies side by side is apart."""
+    _, channels, rows, columns = SHAPE
+    nodes = [
+        helper.make_node("Reshape", ["c", "high"], ["h"], name="reshape"),
+        _relu("h", "r"),
+        helper.make_node("Reshape", ["r", "flat"], ["y"], name="back"),
+    ]
+    return _network(nodes, {"high": np.array([1, channels, rows * columns, 1]), "flat": np.array(SHAPE)})

@@ -6,15 +6,12 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
+from ..support.diagnostics import printable
+
 
 def text_table(rows: Sequence[Sequence[str]], headers: Sequence[str], left: Sequence[int] = (0,)) -> str:
     """The rows under their headers, numbers to the right; columns with a number in ``left`` to the left."""
     align = ["left" if column in left else "right" for column in range(len(headers))]
-    shown = [[_printable(cell) for cell in row] for row in rows]
+    shown = [[printable(cell) for cell in row] for row in rows]  # names may have line breaks in them
     lines = tabulate(shown, headers, tablefmt="simple", colalign=align, disable_numparse=True).splitlines()
     return "".join(f"{line.rstrip()}\n" for line in lines)
-
-
-def _printable(cell: str) -> str:
-    """Names in models may have line breaks in them, which would break the table."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in cell)

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import onnx
 import pytest
+import sabotage_networks as networks
 from guard_programs import edit_pass, module_at, network, parsed
 from models import SMALLEST, build
 from tilec.analysis.contract import STRICTEST, Contract, Kind, changes_meaning, check, decided_here, may_trade
@@ -25,8 +26,9 @@ from tilec.passes.registry import PASSES, all_passes
 from tilec.support.diagnostics import TileError
 from tilec.tools.tile_opt import main as tile_opt
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnregisteredOp, i64
 from xdsl.passes import ModulePass
+from xdsl.transforms.canonicalize import CanonicalizePass
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.onnx"))
 
@@ -298,6 +300,28 @@ def test_foreign_ops_are_counted_and_may_not_change() -> None:
     guarded(edit_pass(lambda module: None), parsed(FOREIGN))
     with pytest.raises(GuardError, match="changed: content of these ops"):
         guarded(edit_pass(touch), parsed(FOREIGN))
+
+
+def test_a_pass_that_says_it_is_another_one_gets_no_contract_of_that() -> None:
+    class Imposter(CanonicalizePass):
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            for one in [one for one in op.walk() if isinstance(one, UnregisteredOp)]:
+                one.detach()
+                one.erase()
+
+    Imposter.__module__, Imposter.__qualname__ = CanonicalizePass.__module__, CanonicalizePass.__qualname__
+    text = 'func.func @main(%a: f32) -> f32 {\n "theirs.note"(%a) : (f32) -> ()\n func.return %a : f32\n}'
+    guarded(CanonicalizePass(), parsed(text))
+    with pytest.raises(GuardError, match="content of these ops"):
+        guarded(Imposter(), parsed(text))
+
+
+@pytest.mark.parametrize("machine", ["tiny4", "reference144"])
+def test_a_reshape_makes_no_rows(machine: str) -> None:
+    """What is computed element by element on a reshaped tensor has the rows that there were before."""
+    module = networks.relu_of_rows_apart()
+    passes = build_pipeline(f"tile-default{{machine={machine}}}")
+    PassManager(passes, [Guard(Mode.ERROR)]).run(make_context(), module)
 
 
 OPAQUE_EDITS = {

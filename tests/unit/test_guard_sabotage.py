@@ -87,6 +87,20 @@ NETWORKS = (
         networks.quick_ones_compared_in_turn,
     ),
     NetworkSabotage((Trade.HOST_COPIES,), networks.plain, networks.largest_of_zeros, ("constant_elements",)),
+    NetworkSabotage(
+        (Trade.INSTRUCTIONS,),
+        networks.layer_of_concat,
+        networks.layer_of_each_part,
+        ("layer_rows", "element_passes"),
+        networks.layer_of_concat_in_another_order,
+    ),
+    NetworkSabotage(
+        (Trade.INSTRUCTIONS,),
+        networks.grouped_layer,
+        networks.layer_of_each_group,
+        ("layer_rows",),
+        networks.grouped_layer_of_other_weights,
+    ),
 )
 
 
@@ -104,6 +118,11 @@ def test_a_chain_does_no_harm_but_to_the_path() -> None:
 def test_a_slow_operand_is_told_by_its_work_alone() -> None:
     assert harm_of(becomes(networks.slow_added_first()), networks.slow_added_last()) == {"work_depths"}
     assert not harm_of(becomes(networks.slow_added_last()), networks.slow_added_first())
+
+
+def test_what_a_relu_has_done_need_not_be_done_again() -> None:
+    assert not harm_of(becomes(networks.plain()), networks.relu_twice())
+    assert "element_passes" in harm_of(becomes(networks.relu_twice()), networks.plain())
 
 
 # Graphs as text, and what becomes of them
