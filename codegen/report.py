@@ -15,6 +15,7 @@ from ..dialects.location import node_name
 from ..lowering.lane_cost import issue_cycles
 from ..lowering.target import Target, target_of
 from ..support.arrays import Ints
+from ..support.diagnostics import printable
 from .columns import Columns, Program
 from .emission import Emission, emission_of
 from .isa import VECTOR_OPS, Op
@@ -172,7 +173,7 @@ def _text(layers: list[LayerReport], cores: list[CoreReport], target: Target, la
     ]
     lines += [
         f"{layer.busy_cycles:14} {layer.lanes:6} {layer.replicas:8} {layer.arrays:7} {layer.matrix_products:9}  "
-        f"{layer.nodes}"
+        f"{printable(layer.nodes)}"
         for layer in layers
     ]
     lines += ["", f"{'core':>6} {'busy cycles':>14} {'instructions':>13} {'arrays':>7} {'peak bytes':>11}"]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..support.diagnostics import printable
 from .run_arguments import RunOptions
 from .run_check import OutputError
 
@@ -47,7 +48,7 @@ def print_report(report: RunReport, options: RunOptions) -> None:
 
 def _print_outputs(report: RunReport) -> None:
     for name, array in report.outputs.items():
-        line = f"{name}: {array.dtype}{list(array.shape)}"
+        line = f"{printable(name)}: {array.dtype}{list(array.shape)}"
         if array.size:
             line += f", from {array.min():.6g} to {array.max():.6g}"
         print(line)
@@ -73,7 +74,8 @@ def _print_check(report: RunReport, options: RunOptions) -> None:
     for error in report.errors:
         verdict = "ok" if error.relative <= options.tolerance else "TOO LARGE"
         print(
-            f"check {error.name}: max abs error {error.max_abs_error:.3g}, relative to the range {error.relative:.3g} "
+            f"check {printable(error.name)}: max abs error {error.max_abs_error:.3g}, "
+            f"relative to the range {error.relative:.3g} "
             f"(allowed {options.tolerance:.3g}): {verdict}"
         )
 

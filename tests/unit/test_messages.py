@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tilec.support.diagnostics import TileError, TileErrors
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("analysis", "codegen", "dialects", "lowering", "passes", "simulators", "support", "tools")
@@ -52,3 +53,9 @@ def test_form(path: Path) -> None:
 def test_the_exceptions_are_needed() -> None:
     for name in WITHOUT_REMEDY:
         assert any(len(arguments) < 3 for _, arguments in errors(ROOT / name)), name
+
+
+def test_line_breaks_in_names_stay_on_one_line() -> None:
+    error = TileError("node 'a\nb'", "reads '\x1b[31mc'", "rename 'ü'")
+    assert str(error) == "error: node 'a\\nb': reads '\\x1b[31mc'; rename 'ü'"
+    assert str(TileErrors([error, error])).count("\n") == 1

@@ -228,6 +228,19 @@ def test_a_model_that_cannot_be_compiled_is_no_fault_of_a_pass(
     assert "--guard-report" in error
 
 
+@pytest.mark.parametrize("memory_bytes", [1, 2, 4])
+def test_a_memory_of_a_few_bytes_is_refused(
+    memory_bytes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = json.loads(TINY.read_text(encoding="utf-8"))
+    content["chip_config"]["core_config"]["local_memory_config"]["memory_size"] = memory_bytes
+    machine, model = tmp_path / "small.json", tmp_path / "model.onnx"
+    machine.write_text(json.dumps(content), encoding="utf-8")
+    onnx.save(network_of_guard(), model)
+    assert main([str(model), "-q", "-o", str(tmp_path / "out"), "--machine", str(machine)]) == 1
+    assert f"bytes of local memory and has {memory_bytes}" in capsys.readouterr().err
+
+
 def never(*_: object) -> None:
     raise AssertionError("compiled for a place that cannot be written")
 
