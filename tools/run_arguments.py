@@ -26,8 +26,8 @@ examples:
   tile-run out/ --timing --trace trace.json.gz              ... to look at in Perfetto's UI or chrome://tracing
   tile-run out/ --timing --mode throughput --json           ... when every core begins again at once; all figures
 
-Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 an error in the input or a failed check,
-70 an error in tile, 128 + N ended by signal N.
+Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 an error in the input, a failed check,
+or a timed run that does not finish, 70 an error in tile, 128 + N ended by signal N.
 """
 
 
