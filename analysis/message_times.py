@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..support.arrays import Ints
 from .lane_graph import LaneGraph
 from .row_uses import row_uses
-from .timeline import Timeline, TransferCosts
+from .timeline import Timeline
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +46,14 @@ def row_reads(tables: Ints) -> RowReads:
     )
 
 
-def message_steps(reads: RowReads, home: Ints, ready: Ints, costs: TransferCosts, planned: Ints) -> Ints:
-    """The step of the message for each line of ``reads``, all of other cores than the row's ``home`` [n].
+def message_steps(reads: RowReads, ready: Ints, planned: Ints) -> Ints:
+    """The step of the message for each line of ``reads``, all of other cores than the row's.
 
     ``planned`` [m, 3] has a row, a core and the step of their message in each line. ``ready`` [n] is the last step of
-    the lane that computes the row: what is not planned for between then and the first read is sent as soon as the row
-    is computed, to one core after the other, if there is room for that before the first read.
+    the lane that computes the row: what is not planned for between then and the first read is sent at once.
     """
-    earliest = ready + _queued(reads.row, costs.send[home, reads.core] + costs.flight[home, reads.core])
-    eager = np.maximum(np.minimum(earliest, reads.first - 1), ready)
     step = _planned_steps(reads, planned)
-    return np.where((step >= ready) & (step < reads.first), step, eager)
+    return np.where((step >= ready) & (step < reads.first), step, ready)
 
 
 def _planned_steps(reads: RowReads, planned: Ints) -> Ints:
@@ -123,11 +120,3 @@ def residences(graph: LaneGraph, core: Ints, timeline: Timeline) -> Residence:
         np.concatenate((start, sent)),
         np.concatenate((held, last[~local])),
     )
-
-
-def _queued(row: Ints, send_cycles: Ints) -> Ints:
-    """How long each message waits for the earlier ones of its row; ``row`` is sorted."""
-    before = np.cumsum(send_cycles) - send_cycles
-    starts = np.ones(len(row), np.bool_)
-    starts[1:] = row[1:] != row[:-1]
-    return before - before[starts][np.cumsum(starts) - 1]

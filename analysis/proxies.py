@@ -80,6 +80,9 @@ class Proxies:
         default=None,
         metadata=_about(Better.LESS, "lanes that follow one another in batches without weights, by node"),
     )
+    vector_slots_of_node: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "replicas of batches without weights, by node")
+    )
     product_slots: int | None = dataclasses.field(
         default=None, metadata=_about(Better.MORE, "replicas of layers, each on a core of its own")
     )
@@ -214,6 +217,9 @@ class Proxies:
     core_bytes_max: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "local memory of the fullest core")
     )
+    core_bytes: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "local memory of all cores together")
+    )
     plan_faults: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "faults of addresses and of what is said of them")
     )
@@ -225,6 +231,10 @@ class Proxies:
     cores: int | None = dataclasses.field(default=None, metadata=_about(Better.SHOWN, "cores of the machine"))
     dealt_span_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "critical path with cores dealt to the busiest layers")
+    )
+    layer_slots_of_node: Counts | None = dataclasses.field(
+        default=None,
+        metadata=_about(Better.SHOWN, "replicas of batches without weights, as many as the layer of the node has"),
     )
     dumb_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "the same of the best dumb schedule")
@@ -255,6 +265,9 @@ class Proxies:
     )
     live_bytes_max: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "bytes that live at the same time on the fullest core")
+    )
+    live_bytes: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "bytes that live at the same time on a core, of all cores together")
     )
     needed_zero_bytes: int | None = dataclasses.field(
         default=None,

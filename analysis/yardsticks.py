@@ -190,32 +190,37 @@ def needed_copies(name: str, needed: str) -> MappingFunction:
     return mapped
 
 
-def passes_of_fused_nodes(before: Proxies, after: Proxies) -> Counts | None:
-    """By node, where nodes that came together are one: what each may compute is what its parts did.
+def of_fused_nodes(field: str) -> MappingFunction:
+    """The field by node, where nodes that came together are one: what each may have is what its parts had.
 
     A node whose name is in the names of fused nodes counts with all nodes that are there, too.
     """
-    if before.element_passes_of_node is None or after.element_passes_of_node is None:
-        return None
-    old, new = dict(before.element_passes_of_node), dict(after.element_passes_of_node)
-    group: dict[str, str] = {}
 
-    def find(name: str) -> str:
-        while group.setdefault(name, name) != name:
-            name = group[name]
-        return name
+    def mapped(before: Proxies, after: Proxies) -> Counts | None:
+        old_table, new_table = getattr(before, field), getattr(after, field)
+        if old_table is None or new_table is None:
+            return None
+        old, new = dict(old_table), dict(new_table)
+        group: dict[str, str] = {}
 
-    for name in (*old, *new):
-        first, *others = name.split("+")
-        for other in others:
-            group[find(other)] = find(first)
-    had: dict[str, int] = {}
-    has: dict[str, int] = {}
-    for table, total in ((old, had), (new, has)):
-        for name, passes in table.items():
-            root = find(name.partition("+")[0])
-            total[root] = total.get(root, 0) + passes
-    fine = {root for root, passes in has.items() if passes <= had.get(root, 0)}
-    return counts(
-        (name, passes if find(name.partition("+")[0]) in fine else old.get(name, 0)) for name, passes in new.items()
-    )
+        def find(name: str) -> str:
+            while group.setdefault(name, name) != name:
+                name = group[name]
+            return name
+
+        for name in (*old, *new):
+            first, *others = name.split("+")
+            for other in others:
+                group[find(other)] = find(first)
+        had: dict[str, int] = {}
+        has: dict[str, int] = {}
+        for table, total in ((old, had), (new, has)):
+            for name, number in table.items():
+                root = find(name.partition("+")[0])
+                total[root] = total.get(root, 0) + number
+        fine = {root for root, number in has.items() if number <= had.get(root, 0)}
+        return counts(
+            (name, number if find(name.partition("+")[0]) in fine else old.get(name, 0)) for name, number in new.items()
+        )
+
+    return mapped

@@ -43,6 +43,7 @@ _GONE = {
         "cores",
         "random_byte_hops",
         "live_bytes_max",
+        "live_bytes",
         "needed_zero_bytes",
     ),
     "addresses are checked before, and zeros are instructions": ("plan_faults", "zeroed_bytes"),

@@ -85,6 +85,7 @@ def package_proxies(
         logical_core_bytes=held,
         physical_core_bytes=held,
         core_bytes_max=max(check.local_bytes, default=0),
+        core_bytes=sum(check.local_bytes),
         **numbers,  # pyright: ignore[reportArgumentType]
     )
 

@@ -109,9 +109,10 @@ class _Fields:
         """``graph``: lanes in the graph form."""
         total = sum(b.lanes for b in self.batches)
         histogram = Counter(str(b.lanes) for b in self.batches)
-        lanes, width, turns = dict[str, int](), dict[str, int](), dict[str, int]()
+        lanes, width, turns, slots = dict[str, int](), dict[str, int](), dict[str, int](), dict[str, int]()
         for batch in self.batches:
             if not batch.cost.products:
+                _add(slots, "+".join(batch.names), batch.replicas)
                 # Those of a fused batch are those of its part of most replicas: no more for any node.
                 for name in batch.names:
                     _add(turns, name, -(-batch.lanes // batch.replicas))
@@ -120,9 +121,9 @@ class _Fields:
             for name in batch.names:
                 lanes[name] = max(lanes.get(name, 0), batch.lanes)
             if batch.cost.products:
-                slots = batch.replicas if batch.schedule is None else len(batch.core_set)
+                cores = batch.replicas if batch.schedule is None else len(batch.core_set)
                 for name in batch.names:
-                    width[name] = max(width.get(name, 0), slots)
+                    width[name] = max(width.get(name, 0), cores)
         return {
             "compute_instances": total,
             "graph_lanes": graph if graph or total == 0 else None,
@@ -131,7 +132,13 @@ class _Fields:
             "lanes_of_node": counts(lanes),
             "width_of_node": counts(width),
             "vector_turns_of_node": counts(turns),
-        }, {"lanes_of_node": lanes, "width_of_node": width, "vector_turns_of_node": turns}
+            "vector_slots_of_node": None if self.program.scheduled else counts(slots),
+        }, {
+            "lanes_of_node": lanes,
+            "width_of_node": width,
+            "vector_turns_of_node": turns,
+            "vector_slots_of_node": slots,
+        }
 
     def _span_batches(self) -> list[SpanBatch]:
         found: list[SpanBatch] = []
@@ -258,6 +265,7 @@ class _Fields:
             peak = counts({f"{core:05}": int(size) for core, size in enumerate(program.peak_bytes.array) if size})
             found["logical_core_bytes"] = found["physical_core_bytes"] = peak
             found["core_bytes_max"] = max((size for _, size in peak), default=0)
+            found["core_bytes"] = sum(size for _, size in peak)
             if self.target is not None and self.level is Level.BUFFERS:
                 bodies = {batch.op: body for batch, body in zip(self.batches, self.program.bodies, strict=True)}
                 fault = plan_fault(program, self.target, cast("dict[pim.CoreBatchOp, Body]", bodies))
@@ -323,8 +331,7 @@ class _Fields:
         found["unready_reads"] = span.unready
         if traffic.is_timed:
             found["makespan_cycles"] = span.cycles
-        if traffic.is_sent:
-            found["message_waits"] = traffic.waits(moves)
+        found["message_waits"] = traffic.waits(moves)
         if self.level is Level.SCHEDULED and not traffic.is_sent:
             found["scheduled_cycles"] = span.cycles
         if is_annotated(self.program):

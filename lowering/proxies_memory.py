@@ -131,7 +131,9 @@ class Needs(NamedTuple):
 
     live_bytes_max: int
     """The most bytes that live at the same time on a core."""
-    zero_bytes: int
+    live_bytes: int
+    """The same of each core, of all cores together."""
+    needed_zero_bytes: int
     """Zeros beside as many rows as are held at once, and one row of zeros on each core that reads any."""
 
 
@@ -151,8 +153,10 @@ def needs_of_plan(program: BatchProgram, target: Target) -> Needs:
     rings, tensor = _rings(*_rows(program, tensors))
     slot, beside = np.array([(_slot_elements(op), _beside(op)) for op in tensors], np.int64).reshape(-1, 2)[tensor].T
     constants, zeros = _constants(program), _zeros(program)
+    live = target.element_bytes * _most_at_once(np.concatenate([rings, constants, zeros, lanes]))
     return Needs(
-        target.element_bytes * _most_at_once(np.concatenate([rings, constants, zeros, lanes])),
+        int(live.max(initial=0)),
+        int(live.sum()),
         target.element_bytes * int((rings[:, 3] // slot * beside).sum() + zeros[:, 3].sum()),
     )
 
@@ -361,11 +365,12 @@ def _frame_elements(ops: Sequence[Operation]) -> int:
     return max(accumulate(change), default=0)
 
 
-def _most_at_once(table: Ints) -> int:
-    """Of lines of core, first and last moment and size: the largest sum of sizes of one core at one moment."""
+def _most_at_once(table: Ints) -> Ints:
+    """Of lines of core, first and last moment and size: of each core that has any, the largest sum of sizes at one
+    moment."""
     core, first, last, size = table.T
     moment, owner = np.concatenate((first, last + 1)), np.concatenate((core, core))
     change = np.concatenate((size, -size))
     order = np.lexsort((change, moment, owner))
-    held = np.cumsum(change[order])
-    return int(held.max(initial=0))
+    held, owner = np.cumsum(change[order]), owner[order]
+    return np.maximum.reduceat(held, np.flatnonzero(np.diff(owner, prepend=-1))) if len(held) else held

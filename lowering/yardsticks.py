@@ -11,7 +11,7 @@ import numpy as np
 
 from ..analysis.critical_path import SpanBatch
 from ..analysis.machine import Machine
-from ..analysis.proxies import UNNAMED, counts
+from ..analysis.proxies import UNNAMED, Counts, counts
 from ..analysis.yardsticks import byte_hops_at_random, deal_cores
 from ..dialects import pim, spat
 from .batch_program import BatchProgram
@@ -34,6 +34,8 @@ def add_yardsticks(program: BatchProgram, found: dict[str, object], parts: Parts
     if target is not None:
         found["cores"] = target.machine.core_count
     on_tiles = all(isinstance(body, TileBody) for body in program.bodies)
+    if not program.scheduled:
+        found["layer_slots_of_node"] = _layer_slots(program)
     if on_tiles and not program.scheduled:
         _add_counts(program, found, parts)
     elif not on_tiles and target is not None:
@@ -58,6 +60,20 @@ def dealt_batches(program: BatchProgram, batches: Sequence[SpanBatch], machine: 
     dealt = deal_cores(lanes, cycles, share, [len(parts) for parts in layers.values()])
     slots = {index: count for parts, count in zip(layers.values(), dealt, strict=True) for index in parts}
     return [batch._replace(slots=slots.get(index, batch.slots)) for index, batch in enumerate(batches)]
+
+
+def _layer_slots(program: BatchProgram) -> Counts:
+    """Replicas of the batches without weights of each node, if each of them had as many as the layer that it belongs
+    to: one, if it belongs to none."""
+    of_layer: dict[str, int] = {}
+    for batch in program.batches:
+        for name in batch.names if batch.cost.products else ():
+            of_layer[name] = max(of_layer.get(name, 1), batch.replicas)
+    found = Counter[str]()
+    for batch in program.batches:
+        if not batch.cost.products:
+            found["+".join(batch.names)] += max([of_layer.get(name, 1) for name in batch.names])
+    return counts(found)
 
 
 def order_digest(program: BatchProgram) -> str:
@@ -144,7 +160,7 @@ def _add_memory(program: BatchProgram, target: Target, found: dict[str, object])
     """What buffers take, before they have addresses; then, what of them lives at the same time."""
     if any(isinstance(op, pim.ProgramOp) and op.peak_bytes is not None for op in program.others):
         found["zeroed_bytes"] = zeroed_bytes(program, target)
-        found["live_bytes_max"], found["needed_zero_bytes"] = needs_of_plan(program, target)
+        found |= needs_of_plan(program, target)._asdict()
         return
     size = target.element_bytes
     found["buffer_bytes"] = size * buffer_elements(program, target)

@@ -23,7 +23,7 @@ from ..analysis.contract import (
 )
 from ..analysis.machine import Precision
 from ..analysis.proxies import Level
-from ..analysis.yardsticks import part_of, with_room
+from ..analysis.yardsticks import needed, part_of, with_room
 from ..lowering.allocation import allocate_layers
 from ..lowering.onnx_to_spat.context import LayerDemand, LayerMapping
 from ..lowering.onnx_to_spat.convert import convert_module
@@ -59,6 +59,9 @@ class ConvertOnnxToSpatPass(ModulePass):
             ),
             "span_cycles": changes_meaning(
                 with_room("dealt_span_cycles", 4), "replicas serve better than cores dealt one by one, or nearly so"
+            ),
+            "vector_slots_of_node": changes_meaning(
+                needed("layer_slots_of_node"), "what is left of a layer without weights has as many replicas as these"
             ),
             "needless_ops": changes_meaning(constant(0), "every op is of use"),
             "unpacked_products": changes_meaning(

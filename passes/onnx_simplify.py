@@ -22,7 +22,7 @@ from xdsl.pattern_rewriter import (
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from ..analysis.contract import Contract, changes_meaning, vanished_rows, visible_repetition
-from ..analysis.yardsticks import passes_of_fused_nodes
+from ..analysis.yardsticks import of_fused_nodes
 from ..dialects.location import copy_location
 from ..dialects.onnx import ConstantOp, IdentityOp
 from ..dialects.onnx_base import OnnxOp
@@ -58,7 +58,8 @@ class OnnxSimplifyPass(ModulePass):
                 vanished_rows, "an op that is folded away takes its rows with it, and nobody else's lanes"
             ),
             "element_passes_of_node": changes_meaning(
-                passes_of_fused_nodes, "an op that moves into another takes what it computed with it, or less"
+                of_fused_nodes("element_passes_of_node"),
+                "an op that moves into another takes what it computed with it, or less",
             ),
             "recomputed": changes_meaning(
                 visible_repetition, "what the network computes twice may come out as the same op twice"

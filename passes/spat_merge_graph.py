@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..analysis.contract import Contract, changes_meaning, fused_lanes, may_trade
+from ..analysis.yardsticks import of_fused_nodes
 from ..dialects.spat import ComputeBatchOp
 from ..lowering.batch_fusion import can_fuse, fuse
 from .statistics import record_statistic
@@ -30,6 +31,9 @@ class SpatMergeGraphPass(ModulePass):
             **dict.fromkeys(
                 ("compute_instances", "graph_lanes"),
                 changes_meaning(fused_lanes, "a lane of a fused batch stands for one of each batch in it"),
+            ),
+            "vector_slots_of_node": changes_meaning(
+                of_fused_nodes("vector_slots_of_node"), "a fused batch has no more replicas than its parts had"
             ),
             "span_cycles": may_trade(
                 "what is fused into a batch with weights runs on as few replicas as that has; in return its rows need "

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ..analysis.contract import Contract, changes_meaning, decided_here, no_longer_known, of
+from ..analysis.contract import Contract, changes_meaning, no_longer_known, of
 from ..analysis.message_order import check_rendezvous, lists_from_order
 from ..analysis.message_times import message_steps, row_reads
 from ..dialects.location import copy_location, place_of
@@ -24,7 +24,6 @@ from ..dialects.spat import (
 )
 from ..lowering.placement_tables import Ints, read_lines
 from ..lowering.target import target_of
-from ..lowering.transfer_costs import TransferModel
 from ..support.diagnostics import TileError
 from .statistics import record_statistic
 
@@ -45,7 +44,6 @@ class SpatRealizeCommunicationPass(ModulePass):
         {
             "makespan_cycles": changes_meaning(of("scheduled_cycles"), "rows arrive as they were planned to"),
             "scheduled_cycles": no_longer_known("what was planned is there, and counts in makespan_cycles"),
-            "message_waits": decided_here("before, rows are not sent"),
         }
     )
 
@@ -53,14 +51,13 @@ class SpatRealizeCommunicationPass(ModulePass):
         tables: list[Ints] = []
         sizes: list[int] = []
         target = target_of(op)
-        model = TransferModel(target)
         for batch in op.walk():
             if isinstance(batch, ScheduledComputeBatchOp):
                 target.require_cores(batch, batch.cores.array)
         for deferred in [inner for inner in op.walk() if isinstance(inner, DeferredCommunicationOp)]:
             producer = deferred.source.owner
             if isinstance(producer, ScheduledComputeBatchOp):
-                messages = _realize(deferred, producer, model)
+                messages = _realize(deferred, producer)
                 tables.append(messages)
                 sizes.append(int(np.prod(shape_of(deferred.result)[1:])))
         if tables:
@@ -68,7 +65,7 @@ class SpatRealizeCommunicationPass(ModulePass):
             _prove(op, tables, sizes)
 
 
-def _realize(deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchOp, model: TransferModel) -> Ints:
+def _realize(deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchOp) -> Ints:
     reads = row_reads(read_lines(deferred.result))
     home = producer.lane_cores
     reads = reads.where(reads.core != home[reads.row])
@@ -82,7 +79,7 @@ def _realize(deferred: DeferredCommunicationOp, producer: ScheduledComputeBatchO
             f"and it is computed at step {ready[at]}",
             "schedule with spat-schedule-peft",
         )
-    step = message_steps(reads, home[reads.row], ready, model.of(deferred.result), producer.planned_sends)
+    step = message_steps(reads, ready, producer.planned_sends)
     messages = np.stack((reads.row, home[reads.row], reads.core, step), axis=1)
     messages = messages[np.lexsort((messages[:, 2], messages[:, 0], messages[:, 3]))]
     send = copy_location(deferred, ChannelSendOp(deferred.source, messages))

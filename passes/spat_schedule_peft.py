@@ -79,10 +79,12 @@ class SpatSchedulePeftPass(ModulePass):
                 ("element_passes", "element_passes_of_node", "needless_ops", "unpacked_products"),
                 no_longer_known("from here on, no pass changes what lanes compute, and their instructions are counted"),
             ),
+            "vector_slots_of_node": no_longer_known("they are on cores, and what that costs is in scheduled_cycles"),
             "byte_hops": changes_meaning(nearer_than_at_random, "cores are nearer to each other than at random"),
             **dict.fromkeys(
                 (
                     "makespan_cycles",
+                    "message_waits",
                     "step_count",
                     "assignment",
                     "order",

@@ -47,6 +47,7 @@ def sums_on_fewer_cores(module: ModuleOp) -> None:
 
 
 def sums_on_more_cores(module: ModuleOp) -> None:
+    """Each lane of batches without weights gets a replica: more messages, constants in more places."""
     for op in ops_of(module, spat.ComputeBatchOp):
         if not op.has_products:
             op.properties["replicas"] = IntegerAttr(op.lane_count, i64)
@@ -122,6 +123,12 @@ def messages_somewhat_later(module: ModuleOp) -> None:
     """Rows wait before they are sent, yet come before anything needs them."""
     for op in ops_of(module, *MESSAGES):
         set_array(op, "messages", array_of(op, "messages") + np.array([0, 0, 0, 20]))
+
+
+def planned_somewhat_later(module: ModuleOp) -> None:
+    """The same before there are messages."""
+    for op in batches_of(module):
+        set_array(op, "sends", array_of(op, "sends") + np.array([0, 0, 20]))
 
 
 def messages_in_another_text_order(module: ModuleOp) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,6 +10,7 @@ from ir_edits import array_of, change_array, ops_of, set_array, set_number
 from numpy.typing import NDArray
 from tilec.dialects import pim
 from tilec.lowering.event_order import PHASES
+from tilec.lowering.target import target_of
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
@@ -174,9 +176,6 @@ def constant_on_a_row(module: ModuleOp) -> None:
     set_array(constant, "instances", table)
 
 
-# What does no harm
-
-
 def moved_where_there_is_room(module: ModuleOp) -> None:
     """All that the emptiest core has moves up, up to the peak of the fullest one."""
     program = program_of(module)
@@ -194,3 +193,37 @@ def zeros_elsewhere(module: ModuleOp) -> None:
     (core, _, size), *_ = array_of(program, "zeros")[-1:].tolist()
     at = on_top(module, core, size)
     change_array(program, "zeros", lambda table: np.vstack((table[:-1], [[core, at, size]])))
+
+
+# What does no harm
+
+
+def upside_down(module: ModuleOp) -> None:
+    """Each core's memory in the opposite order: what was at its bottom is right below its peak."""
+    peaks = array_of(program_of(module), "peak_bytes").astype(np.int64)
+    size_of = target_of(module).element_bytes
+    for rows in ops_of(module, pim.RowsOp):
+        _, columns, channels = pim.shape_of(rows.result)
+        slot = size_of * ((sum(rows.pads) + columns) * channels + rows.slack.value.data)
+        rings, places = array_of(rows, "rings").copy(), array_of(rows, "instances").copy()
+        core, address = places[:, 0], places[:, 2]
+        new = peaks[core] - address - slot
+        for ring in rings:
+            home, base, size, _ = ring.tolist()
+            inside = (core == home) & (base <= address) & (address < base + size)
+            ring[1] = peaks[home] - base - size
+            new[inside] = address[inside] + ring[1] - base
+        places[:, 2] = new
+        set_array(rows, "rings", rings)
+        set_array(rows, "instances", places)
+    for op, name in [(op, "instances") for op in ops_of(module, pim.ConstantRowsOp)] + [
+        (op, "addresses") for op in ops_of(module, pim.AllocOp)
+    ]:
+        slack = op.slack.value.data if isinstance(op, pim.AllocOp) else 0
+        size = size_of * (math.prod(pim.shape_of(op.results[0])) + slack)
+        table = array_of(op, name).copy()
+        table[:, 1] = peaks[table[:, 0]] - table[:, 1] - size
+        set_array(op, name, table)
+    zeros = array_of(program_of(module), "zeros").copy()
+    zeros[:, 1] = peaks[zeros[:, 0]] - zeros[:, 1] - zeros[:, 2]
+    set_array(program_of(module), "zeros", zeros)

@@ -47,16 +47,20 @@ def test_the_guard_counts_zeros_by_itself(edit: Edit) -> None:
     assert harm_by(guard) == {"plan_faults", "zeroed_bytes"}
 
 
-WASTE = {plans.longer_rows_of_zeros: plans.zeros_elsewhere, plans.deeper_ring: plans.moved_where_there_is_room}
+WASTE = {
+    plans.longer_rows_of_zeros: {"zeroed_bytes", "core_bytes"},
+    plans.deeper_ring: {"zeroed_bytes", "core_bytes"},
+    plans.zeros_elsewhere: {"core_bytes"},
+    plans.moved_where_there_is_room: {"core_bytes"},
+}
 
 
 @pytest.mark.parametrize("edit", WASTE, ids=lambda edit: edit.__name__)
-def test_zeros_that_nothing_needs(edit: Edit) -> None:
-    """Sound plans, of which only the zeros tell: the fullest core is as full as before."""
+def test_memory_that_nothing_needs(edit: Edit) -> None:
+    """Sound plans, with the fullest core as full as before."""
     bad = with_room()
-    assert harm_of(edit, bad) == {"zeroed_bytes"}
+    assert harm_of(edit, bad) == WASTE[edit]
     check_plan(bad)
-    assert not harm_of(WASTE[edit], with_room())
 
 
 def with_room() -> ModuleOp:
@@ -99,7 +103,7 @@ def test_a_text_is_judged_alike(edit: Edit) -> None:
         check_plan(module)
 
 
-INNOCENT = (edits.nothing, edits.uniformly_later, plans.moved_where_there_is_room, plans.zeros_elsewhere)
+INNOCENT = (edits.nothing, edits.uniformly_later, plans.upside_down)
 
 
 @pytest.mark.parametrize("edit", INNOCENT, ids=lambda edit: edit.__name__)

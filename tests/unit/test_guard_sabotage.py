@@ -263,7 +263,14 @@ SABOTAGES = (
         edits.sums_on_fewer_cores,
         ("graph",),
         ("vector_turns_of_node",),
+        edits.text_in_another_order,
+    ),
+    Sabotage(
+        (Trade.INSTRUCTIONS,),
         edits.sums_on_more_cores,
+        ("graph",),
+        ("vector_slots_of_node",),
+        edits.text_in_another_order,
     ),
     Sabotage((Trade.FEWER_LANES,), edits.rows_by_fewer_cores, PLACED, ("width", "assignment"), edits.uniformly_later),
     Sabotage(
@@ -283,6 +290,9 @@ SABOTAGES = (
         PLACED,
         ("sends", "send_bytes", "receives", "byte_hops"),
         edits.messages_in_another_text_order,
+    ),
+    Sabotage(
+        (Trade.LONGER_PATH,), edits.planned_somewhat_later, ("placed",), ("message_waits",), edits.uniformly_later
     ),
     Sabotage((Trade.LONGER_PATH,), edits.messages_somewhat_later, PLACED, ("message_waits",), edits.uniformly_later),
     Sabotage(
@@ -339,9 +349,8 @@ SABOTAGES = (
         edits.clone_instead,
     ),
     Sabotage((Trade.HOST_WORK,), edits.to_the_host, SPAT_AND_PIM, ("host_ops",)),
-    Sabotage(
-        (Trade.INSTRUCTIONS,), plans.deeper_ring, ("planned",), ("zeroed_bytes",), plans.moved_where_there_is_room
-    ),
+    Sabotage((Trade.INSTRUCTIONS,), plans.deeper_ring, ("planned",), ("zeroed_bytes",), plans.upside_down),
+    Sabotage((Trade.INSTRUCTIONS,), plans.moved_where_there_is_room, ("planned",), ("core_bytes",), plans.upside_down),
     Sabotage((Trade.LONGER_PATH,), plans.late_constants, ("planned",), ("plan_faults",), edits.uniformly_later),
 )
 CASES = [(one, level) for one in SABOTAGES for level in one.levels]

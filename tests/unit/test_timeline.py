@@ -508,27 +508,15 @@ def lines(batches: list[TimedBatch], timeline: Timeline, index: int) -> np.ndarr
 
 
 def test_messages_have_the_steps_that_are_planned() -> None:
-    """What is planned before the row is there, or not before its first read, is no plan."""
-    reads = row_reads(np.array([[0, 1, 90, 99], [0, 2, 80, 85], [1, 1, 50, 60], [1, 3, 70, 80]]))
+    """What is planned before the row is there, or not before its first read, is no plan: without one, a row is sent at
+    once."""
+    reads = row_reads(np.array([[0, 1, 90, 99], [0, 2, 90, 95], [0, 2, 80, 85], [1, 1, 50, 60], [1, 3, 70, 80]]))
+    assert reads.first.tolist() == [90, 80, 50, 70]
+    assert reads.last.tolist() == [99, 95, 60, 80]
     ready = np.array([10, 10, 40, 40])
-    home = np.zeros(4, np.int64)
-    eager = message_steps(reads, home, ready, costs(), np.zeros((0, 3), np.int64)).tolist()
-    assert eager == [10, 10 + SEND + FLIGHT, 40, 40 + SEND + FLIGHT]
+    assert message_steps(reads, ready, np.zeros((0, 3), np.int64)).tolist() == [10, 10, 40, 40]
     planned = np.array([[1, 1, 49], [0, 2, 9], [0, 1, 30], [1, 3, 70], [7, 1, 5]])
-    assert message_steps(reads, home, ready, costs(), planned).tolist() == [30, eager[1], 49, eager[3]]
-
-
-def test_without_a_plan_rows_are_sent_at_once() -> None:
-    """Row 0 to three cores, one after the other, but before the last one's reader; row 1 to one."""
-    reads = row_reads(np.array([[0, 1, 90, 99], [0, 2, 90, 95], [0, 2, 80, 85], [0, 3, 23, 30], [1, 1, 50, 60]]))
-    assert reads.first.tolist() == [90, 80, 23, 50]
-    assert reads.last.tolist() == [99, 95, 30, 60]
-    ready, none = np.array([10, 10, 10, 40]), np.zeros((0, 3), np.int64)
-    steps = message_steps(reads, np.zeros(4, np.int64), ready, costs(), none)
-    assert steps.tolist() == [10, 10 + SEND + FLIGHT, 22, 40]
-    # With no room before the first read, it is the step at which the row is computed.
-    late = np.array([10, 10, 23, 40])
-    assert message_steps(reads, np.zeros(4, np.int64), late, costs(), none).tolist()[2] == 23
+    assert message_steps(reads, ready, planned).tolist() == [30, 10, 49, 40]
 
 
 @settings(max_examples=100, deadline=None)

@@ -23,8 +23,8 @@ from tilec.analysis.yardsticks import (
     dumb_schedule,
     nearer_than_at_random,
     needed_copies,
+    of_fused_nodes,
     part_of,
-    passes_of_fused_nodes,
     replicas_apart,
     replicas_as_cores,
     replicas_on_cores,
@@ -248,9 +248,9 @@ def test_rows_sent_as_planned() -> None:
     assert proxies(deferred).scheduled_cycles == proxies(realized).makespan_cycles
 
 
-def live_bytes(module: ModuleOp) -> tuple[int, int]:
-    """The most bytes on a core, step by step: what has a place there, from its first use to its last; and the bytes of
-    zeros, beside rows and in place of rows."""
+def live_bytes(module: ModuleOp) -> tuple[int, int, int]:
+    """The most bytes on a core, step by step: what has a place there, from its first use to its last; that of each
+    core, of all together; and the bytes of zeros, beside rows and in place of rows."""
     (chip,) = ops_of(module, pim.ProgramOp)
     size_of = target_of(module).element_bytes
     periods: list[tuple[int, int, int, int]] = []
@@ -336,25 +336,28 @@ def live_bytes(module: ModuleOp) -> tuple[int, int]:
                 begin = min([begin, *(step for one, home, step in planned if (one, home) == (number, core))])
             end = max(int(op.last_steps[op.lane_cores == core].max()) for op in users if core in op.lane_cores)
             periods.append((core, begin, end, int(np.prod(shape_of(constant.result)))))
-    most = 0
+    most = Counter[int]()
     for step in sorted({begin for _, begin, _, _ in periods}):
         held = Counter[int]()
         for core, begin, end, size in periods:
             held[core] += size * (begin <= step <= end)
-        most = max(most, *held.values())
+        most |= held
     assert chip.peak_bytes is not None
-    return size_of * most, size_of * beside
+    return size_of * max(most.values()), size_of * most.total(), size_of * beside
 
 
 def test_bytes_that_live_at_the_same_time() -> None:
     module = lower(network(), "tiny4")
     found = proxies(module)
-    assert (found.live_bytes_max, found.needed_zero_bytes) == live_bytes(module)
+    assert (found.live_bytes_max, found.live_bytes, found.needed_zero_bytes) == live_bytes(module)
     assert found.zeroed_bytes is not None
     assert found.needed_zero_bytes is not None
     assert 0 < found.zeroed_bytes <= found.needed_zero_bytes
     assert found.core_bytes_max is not None
     assert found.core_bytes_max <= found.live_bytes_max * 3 // 2
+    assert found.core_bytes is not None
+    assert found.live_bytes is not None
+    assert found.core_bytes_max < found.core_bytes <= found.live_bytes * 3 // 2
 
 
 def test_buffers_take_no_more_than_tensors() -> None:
@@ -457,6 +460,7 @@ def passes(**table: int) -> Proxies:
 
 
 def test_passes_of_fused_nodes() -> None:
+    passes_of_fused_nodes = of_fused_nodes("element_passes_of_node")
     before = passes(conv=10, norm=20, relu=10, other=5)
     fused = passes(conv_and_norm=10, relu=10, other=5)
     assert passes_of_fused_nodes(before, fused) == fused.element_passes_of_node
