@@ -36,7 +36,7 @@ class PimPlanMemoryPass(ModulePass):
                 with_room("live_bytes_max"),
                 "rings, constants and places of tiles that do not live at the same time share memory, but for gaps",
             ),
-            "core_bytes": changes_meaning(with_room("live_bytes", 4), "the same on all cores together"),
+            "core_bytes": changes_meaning(with_room("live_bytes"), "the same on all cores together"),
             "plan_faults": changes_meaning(constant(0), "no two things in one place, and nothing without a place"),
             "zeroed_bytes": changes_meaning(
                 needed("needed_zero_bytes"), "once, around as many rows as are held at once, and one row for all others"

@@ -19,6 +19,7 @@ from ir_edits import (
     read_instead,
     readers,
     replace,
+    set_number,
 )
 from mutant_registry import Stage
 from mutation_run import Caught
@@ -50,6 +51,13 @@ def one_replica_each(allocate: Allocate) -> Allocate:
 )
 def half_the_replicas(allocate: Allocate) -> Allocate:
     return lambda *arguments: [with_changes(one, replicas=-(-one.replicas // 2)) for one in allocate(*arguments)]
+
+
+@STAGE.edit("a batch that is given no replicas has one for each lane", Caught.GUARD, "vector_slots_of_node")
+def replicas_by_lanes(module: ModuleOp) -> None:
+    for op in ops_of(module, spat.ComputeBatchOp):
+        if not op.has_products and op.replica_count == 1:
+            set_number(op, "replicas", op.lane_count)
 
 
 @STAGE.patch(ALLOCATE, "products of several windows are never taken", Caught.GUARD, "unpacked_products")
