@@ -156,7 +156,7 @@ class SimConfig:
     """How the simulator runs; no property of the machine."""
 
     sim_mode: int = whole(0, 0, 1)
-    sim_time: float = real(1.0, 1e-9, 1e12)
+    sim_time: float = real(1.0, 1e-5, 1e12)
     report_verbose_level: int = whole(0, 0, 2)
 
 

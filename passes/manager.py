@@ -18,6 +18,8 @@ from .pass_bug import PassBug
 from .verified_ops import VerifiedOps
 from .verifier import verify_input, verify_module
 
+_OURS = __name__.partition(".")[0]
+
 
 @dataclass(frozen=True)
 class PassManager:
@@ -91,7 +93,7 @@ def _apply(run: PassRun) -> None:
         except DiagnosticException as error:
             raise TileError(f"pass '{run.name}'", _message(error)) from error
         except Exception as error:
-            raise PassBug(run.name, error) from error
+            raise PassBug(run.name, error, type(run.one).__module__.partition(".")[0] == _OURS) from error
 
 
 def _message(error: Exception) -> str:

@@ -28,6 +28,8 @@ _STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 def require_file(path: Path) -> None:
     """Raises now, before there is anything to write, the TileError that `atomic_file` would raise then."""
+    if str(path) == "-":
+        raise TileError("-", "is not the name of a file, and stdout is for the result", "name a file")
     target = _resolved(path)
     if _is_directory(path, target):
         raise TileError(str(path), "is a directory", "name a file")

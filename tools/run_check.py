@@ -88,7 +88,7 @@ class Reference:
 
 
 def output_errors(outputs: Tensors, reference: Tensors) -> list[OutputError]:
-    """The error of every output. NaN anywhere where the reference has none counts as infinite.
+    """The error of every output. NaN where the reference has a number, or the reverse, counts as infinite.
 
     A reference of which all differences are of rounding has no range: what it is off by says nothing of another one.
     """
@@ -100,7 +100,7 @@ def _output_error(name: str, output: Array, expected: Array) -> OutputError:
     wide = expected.astype(np.float64)
     found = output.astype(np.float64).reshape(wide.shape)
     difference = np.where(found == wide, 0.0, np.abs(found - wide))
-    difference[np.isnan(difference) & ~np.isnan(wide)] = np.inf
+    difference[np.isnan(found) != np.isnan(wide)] = np.inf
     worst = float(np.nan_to_num(difference, nan=0.0, posinf=np.inf).max(initial=0.0))
     spread = float(np.ptp(wide)) if wide.size else 0.0
     largest = float(np.nanmax(np.abs(wide), initial=0.0))

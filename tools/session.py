@@ -189,6 +189,13 @@ def report_failure(name: str, error: Exception, verbose: bool = False) -> int:
         case RecursionError():
             print_error(TileError(name, "the input is nested too deeply", "flatten it"))
             return EXIT_USER_ERROR
+        case PassBug(is_ours=False):
+            if verbose:
+                traceback.print_exception(error)
+            print_error(
+                TileError(name, str(error), "this is an error in the pass; --verbose prints where it was raised")
+            )
+            return EXIT_USER_ERROR
         case _:
             if verbose:
                 traceback.print_exception(error)

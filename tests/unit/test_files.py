@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from full_disk import file_size_limit
 from tilec.support.diagnostics import TileError
-from tilec.support.files import atomic_directory, atomic_file
+from tilec.support.files import atomic_directory, atomic_file, require_file
 from tilec.support.zip_file import NewZip
 
 
@@ -208,3 +208,9 @@ def test_a_zip_that_fails_is_not_completed(monkeypatch: pytest.MonkeyPatch) -> N
     with NewZip(whole, "w") as archive:
         archive.writestr("whole", b"1")
     assert zipfile.ZipFile(whole).read("whole") == b"1"
+
+
+def test_a_dash_is_no_file() -> None:
+    """For options whose value is a file, and not stdout."""
+    with pytest.raises(TileError, match="-: is not the name of a file"):
+        require_file(Path("-"))

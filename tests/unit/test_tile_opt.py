@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from shtest import run_lines, run_test
+from tilec.passes.pass_bug import PassBug
 from tilec.passes.registry import NAMED_PIPELINES, PASSES, all_passes
 from tilec.support.diagnostics import TileError
 from tilec.tools import tile_opt
@@ -145,6 +146,16 @@ class TestExit:
             (FileNotFoundError(2, "No such file", "f.mlir"), 1, "error: f.mlir: no such file; name another one\n"),
             (RecursionError(), 1, "error: tool: the input is nested too deeply; flatten it\n"),
             (KeyError("lost"), 70, "error: tool: internal error: KeyError: 'lost'; this is an error in the compiler"),
+            (
+                PassBug("p", KeyError("lost")),
+                70,
+                "error: tool: internal error: pass 'p' failed: KeyError: 'lost'; this is an error in the compiler",
+            ),
+            (
+                PassBug("p", KeyError("lost"), is_ours=False),
+                1,
+                "error: tool: pass 'p' failed: KeyError: 'lost'; this is an error in the pass",
+            ),
             (KeyboardInterrupt(), 130, "error: interrupted\n"),
         ],
     )

@@ -163,6 +163,13 @@ def test_a_reference_that_only_rounding_varies_has_no_range() -> None:
     assert error.relative > 1e-3
 
 
+def test_what_is_no_number_has_to_be_none_on_both_sides() -> None:
+    none, one = np.array([np.nan, 1.0]), np.array([2.0, 1.0])
+    for output, reference, expected in ((none, none, 0.0), (none, one, np.inf), (one, none, np.inf)):
+        (error,) = output_errors({"y": output}, {"y": reference})
+        assert error.max_abs_error == expected
+
+
 def test_not_a_number_is_too_large(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = read_package(folder / "out")
     broken = replace(made, weights=replace(made.weights, matrices=(np.full((8, 4), np.nan, np.float32),)))
