@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from guard_programs import harm_of, module_at
 from ir_edits import body_ops, issues
+from one_batch import one_batch
 from tilec.analysis.proxies import Proxies
 from tilec.dialects import pim, spat
 from tilec.dialects.registry import make_context
@@ -25,24 +26,9 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "digits_cnn.onnx"
 
 COMMUTATIVE = (spat.VAddOp, spat.VMulOp, spat.VMaxOp)
 
-BATCH = """
-func.func @main() {{
-  %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
-  %y = spat.compute_batch lanes 4 ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>]
-      -> tensor<4x4x2xf32> {{
-  ^bb0(%rows: tensor<1x4x2xf32>):
-    %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
-    {body}
-    spat.yield %z : tensor<4x2xf32>
-  }}
-  spat.output "y" shape <i64[4] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 1]>] %y : tensor<4x4x2xf32>
-  func.return
-}}
-"""
-
 
 def selected(body: str) -> Selection:
-    module = Parser(make_context(), BATCH.format(body=body)).parse_module()
+    module = Parser(make_context(), one_batch(body + "\nspat.yield %z : tensor<4x2xf32>")).parse_module()
     module.verify()
     (batch,) = [op for op in module.walk() if isinstance(op, spat.ComputeBatchOp)]
     return select(body_content(batch))

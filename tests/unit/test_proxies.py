@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from compilation import package_of
 from guard_programs import LEVELS, module_at, network, parsed
+from one_batch import one_batch
 from tilec.analysis.critical_path import (
     PLACES,
     Boundaries,
@@ -69,34 +70,19 @@ def test_depths_by_hand() -> None:
     assert found.work_depths == elements * sum(quick) + elements // 4 * pool
 
 
-BATCH = """
-func.func @main() {{
-  %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
-  %y = spat.compute_batch lanes 4 ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>]
-      -> tensor<4x4x2xf32> {{
-  ^bb0(%rows: tensor<1x4x2xf32>):
-    %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
-    {body}
-  }}
-  spat.output "y" shape <i64[4] [1, 2, 4, 4]> channels [#tile.array<i32[2] [0, 1]>] %y : tensor<4x4x2xf32>
-  func.return
-}}
-"""
-
-
 def test_recomputation_within_a_body() -> None:
     one = "%a = spat.relu %row : tensor<4x2xf32>\n spat.yield %a : tensor<4x2xf32>"
     two = """%a = spat.relu %row : tensor<4x2xf32>
     %b = spat.relu %row : tensor<4x2xf32>
     %c = spat.vadd %a, %b : tensor<4x2xf32>, tensor<4x2xf32> -> tensor<4x2xf32>
     spat.yield %c : tensor<4x2xf32>"""
-    assert proxies(parsed(BATCH.format(body=one))).recomputed == 0
-    assert proxies(parsed(BATCH.format(body=two))).recomputed == 4
+    assert proxies(parsed(one_batch(one))).recomputed == 0
+    assert proxies(parsed(one_batch(two))).recomputed == 4
 
 
 def test_without_a_machine_cycles_are_those_of_the_reference_machine() -> None:
     body = "%a = spat.relu %row : tensor<4x2xf32>\n spat.yield %a : tensor<4x2xf32>"
-    module = parsed(BATCH.format(body=body))
+    module = parsed(one_batch(body))
     found = proxies(module)
     assert found.level is Level.GRAPH
     assert (found.vector_count, found.graph_lanes, found.scheduled_lanes) == (4, 4, None)

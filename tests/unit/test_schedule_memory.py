@@ -10,6 +10,7 @@ import onnx
 import pytest
 from compilation import lower, parse_module
 from odd_models import MODELS, build
+from one_batch import one_batch
 from tilec.dialects import pim, spat
 from tilec.lowering.lane_cost import BatchCosts
 from tilec.lowering.lane_tasks import timed_batches
@@ -124,21 +125,6 @@ def test_estimated_peaks_are_near_the_planned_ones(name: str) -> None:
     assert estimates[0] == pytest.approx(int(program.peak_bytes.array.max()), rel=0.2)
 
 
-READERS = """
-builtin.module attributes {{tile.machine = "tiny4"}} {{
-  func.func @main() {{
-    %x = spat.input "x" shape <i64[4] [1, 2, 4, 4]> : tensor<4x4x2xf32>
-    %y = spat.compute_batch lanes 4 ins(%x : tensor<4x4x2xf32>) windows [#spat.window<height 4, lanes 4>]
-        -> tensor<4x4x2xf32> {{
-    ^bb0(%rows: tensor<1x4x2xf32>):
-      %row = spat.view %rows row 0 start 0 step 2 : tensor<1x4x2xf32> -> tensor<4x2xf32>
-      spat.yield %row : tensor<4x2xf32>
-    }}
-    {readers}
-    func.return
-  }}
-}}
-"""
 READER = """
     spat.compute_batch lanes 4 ins(%y : tensor<4x4x2xf32>)
         windows [#spat.window<height 4, lanes 4, pad_left {left}, pad_right {right}>] -> tensor<4x4x2xf32> {{
@@ -155,6 +141,7 @@ READER = """
 def test_a_slot_has_room_for_the_zeros_of_all_readers(pads: list[tuple[int, int]], columns: int) -> None:
     """Of 2 channels, 1 byte each: the widest border on the left and the widest on the right."""
     readers = [READER.format(left=left, right=right, columns=left + 4 + right) for left, right in pads]
-    module = parse_module(READERS.format(readers="".join(readers)))
-    batch = next(op for op in module.walk() if isinstance(op, spat.ComputeBatchOp))
-    assert slot_bytes(batch, target_of(module)) == columns * 2
+    batch = one_batch("spat.yield %row : tensor<4x2xf32>", "".join(readers))
+    module = parse_module(f'builtin.module attributes {{tile.machine = "tiny4"}} {{ {batch} }}')
+    first = next(op for op in module.walk() if isinstance(op, spat.ComputeBatchOp))
+    assert slot_bytes(first, target_of(module)) == columns * 2
