@@ -165,6 +165,9 @@ class Proxies:
     work_depths: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "work up to each element that is computed, of all elements")
     )
+    work_of_output: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "work up to each output of the network")
+    )
     recomputed: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "ops that compute what is there already")
     )
@@ -176,8 +179,8 @@ class Proxies:
     receives: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "messages received"))
     receive_bytes: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "bytes received"))
     byte_hops: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "bytes x hops"))
-    message_waits: int | None = dataclasses.field(
-        default=None, metadata=_about(Better.LESS, "steps for which computed rows wait to be sent, of all messages")
+    message_waits_of_node: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "steps for which computed rows wait to be sent, by node")
     )
 
     unready_reads: int | None = dataclasses.field(
@@ -335,13 +338,13 @@ FIELDS: Mapping[str, FieldInfo] = {
 }
 """Every field of :class:`Proxies`, in order."""
 
-RETIRED = frozenset({"eager_makespan_cycles"})
-"""Yardsticks of earlier versions, whose files may have them."""
+RETIRED = frozenset({"eager_makespan_cycles", "message_waits"})
+"""Fields of earlier versions, whose files may have them."""
 
 COUNTS = frozenset(
     name for name in FIELDS if name.endswith("_of_node") or name in (
         "lane_histogram", "busy_cycles", "layer_elements", "partial_sums", "product_elements", "logical_core_bytes",
-        "physical_core_bytes", "instruction_kinds",
+        "physical_core_bytes", "instruction_kinds", "work_of_output",
     )
 )  # fmt: skip
 """Fields with a number for each node or core."""

@@ -122,14 +122,14 @@ def replicas_on_cores(before: Proxies, after: Proxies) -> Counts | None:
 
 
 def dumb_schedule(name: str, part: int) -> Callable[[Proxies, Proxies], int | None]:
-    """What the dumb schedule of the field ``name`` takes, and one part in ``part`` more; one core's share, since of few
-    cores one that idles is much; and the time in which the inputs come, since their rows may come in another order."""
+    """What the dumb schedule of the field ``name`` takes, and one part in ``part`` more; and the time in which the inputs
+    come, since their rows may come in another order."""
 
     def mapped(before: Proxies, after: Proxies) -> int | None:
         dumb: int | None = getattr(after, name)
-        if dumb is None or after.input_load_cycles is None or after.cores is None:
+        if dumb is None or after.input_load_cycles is None:
             return None
-        return dumb + dumb // part + dumb // after.cores + after.input_load_cycles
+        return dumb + dumb // part + after.input_load_cycles
 
     return mapped
 

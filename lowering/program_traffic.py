@@ -193,10 +193,17 @@ class Traffic:
 
         return self._once("ready", found)
 
-    def waits(self, moves: Moves) -> int:
-        """Steps between the computation of a row and the message that sends it, of all messages."""
+    def waits(self, moves: Moves) -> dict[str, int]:
+        """Steps between the computation of a row and the message that sends it, of all messages of a node."""
         row, step = moves.messages[:, 0], moves.messages[:, 3]
-        return int(step.sum() - self._ready[row].sum())
+        behind = np.cumsum(self._links.rows)
+        waits = np.zeros(len(behind), np.int64)
+        np.add.at(waits, np.searchsorted(behind, row, side="right"), step - self._ready[row])
+        found: dict[str, int] = {}
+        for tensor, steps in zip(self._number, waits.tolist(), strict=True):
+            if tensor.producer is not None:
+                found[tensor.label] = found.get(tensor.label, 0) + steps
+        return found
 
     def byte_hops(self, machine: Machine, element_bytes: int) -> list[tuple[Tensor, int]]:
         """Of each tensor that is sent, bytes times the distance that they go."""

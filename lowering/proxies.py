@@ -67,7 +67,7 @@ class Surveyor:
             numbers, contributions = batch_proxies(groups.batches, groups.others, level, target, self._memory)
             numbers["host_ops"] = sum(map(is_computation, groups.onnx))
         elif groups.onnx or level is Level.ONNX:
-            numbers, contributions = onnx_proxies(groups.onnx, self._memory.constants)
+            numbers, contributions = onnx_proxies(groups.onnx, ops_of(groups.structure, FuncOp), self._memory.constants)
         if groups.opaque:
             contributions["opaque_ops"] = opaque_names(groups.opaque)
         self._memory.constants.forget_others()

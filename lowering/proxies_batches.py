@@ -331,7 +331,8 @@ class _Fields:
         found["unready_reads"] = span.unready
         if traffic.is_timed:
             found["makespan_cycles"] = span.cycles
-        found["message_waits"] = traffic.waits(moves)
+        self.parts["message_waits_of_node"] = waits = traffic.waits(moves)
+        found["message_waits_of_node"] = counts(waits)
         if self.level is Level.SCHEDULED and not traffic.is_sent:
             found["scheduled_cycles"] = span.cycles
         if is_annotated(self.program):

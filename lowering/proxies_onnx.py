@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.dialects.func import FuncOp
@@ -21,8 +21,10 @@ NO_WORK = OpWork(0, 0, 0)
 """Of what only names data, or knows it."""
 
 
-def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str, object], dict[str, dict[str, int]]]:
-    """The fields that an ONNX network has, and by field what each node adds to it."""
+def onnx_proxies(
+    ops: Sequence[OnnxOp], functions: Sequence[FuncOp], constants: Constants
+) -> tuple[dict[str, object], dict[str, dict[str, int]]]:
+    """The fields that an ONNX network has, of the ops in ``functions``, and by field what each node adds to it."""
     depth: dict[SSAValue, int] = {}
     """Of what depends on the inputs, the steps up to it."""
     work_depth: dict[SSAValue, int] = {}
@@ -78,6 +80,9 @@ def onnx_proxies(ops: Sequence[OnnxOp], constants: Constants) -> tuple[dict[str,
         "layer_rows": layer_rows,
         "pass_depths": pass_depths,
         "work_depths": work_depths,
+        "work_of_output": counts(
+            (name, work_depth.get(value, 0)) for kind, name, value in _ends(functions) if kind == "output"
+        ),
         "macs": sum(parts["macs"].values()),
         "element_passes": sum(parts["element_passes"].values()),
         "element_passes_of_node": counts(parts["element_passes"]),
@@ -131,19 +136,29 @@ def _is_of_floats(value: SSAValue) -> bool:
     return isinstance(_element(value), AnyFloat)
 
 
-def interface_of_onnx(main: FuncOp) -> list[str]:
+def interface_of_onnx(function: FuncOp) -> list[str]:
     """Names, element types and shapes of the inputs and outputs of a network."""
+    if not _is_network(function):
+        return [f"function {function.sym_name.data} {function.function_type}"]
+    return [tensor_text(kind, name, _dtype(value), _shape(value)) for kind, name, value in _ends([function])]
+
+
+def _is_network(function: FuncOp) -> bool:
+    block = function.body.blocks.first
+    return block is not None and block.last_op is not None and function.sym_name.data == "main"
+
+
+def _ends(functions: Sequence[FuncOp]) -> Iterator[tuple[str, str, SSAValue]]:
+    """Inputs and outputs of networks: which of both, the name, the value."""
     from .onnx_to_spat.convert import io_name
 
-    last = main.body.blocks.first.last_op if main.body.blocks.first is not None else None
-    if last is None or main.sym_name.data != "main":
-        return [f"function {main.sym_name.data} {main.function_type}"]
-    tensors = [("input", "arg_attrs", list(main.args)), ("output", "res_attrs", list(last.operands))]
-    return [
-        tensor_text(kind, io_name(main, attributes, index), _dtype(value), _shape(value))
-        for kind, attributes, values in tensors
-        for index, value in enumerate(values)
-    ]
+    for main in filter(_is_network, functions):
+        last = None if main.body.blocks.first is None else main.body.blocks.first.last_op
+        assert last is not None
+        tensors = [("input", "arg_attrs", list(main.args)), ("output", "res_attrs", list(last.operands))]
+        for kind, attributes, values in tensors:
+            for index, value in enumerate(values):
+                yield kind, io_name(main, attributes, index), value
 
 
 def _dtype(value: SSAValue) -> str:

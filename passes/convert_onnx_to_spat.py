@@ -71,7 +71,7 @@ class ConvertOnnxToSpatPass(ModulePass):
             **dict.fromkeys(
                 (
                     *("macs", "layer_elements", "step_count", "constant_elements", "layer_reads", "layer_rows"),
-                    *("pass_depths", "work_depths"),
+                    *("pass_depths", "work_depths", "work_of_output"),
                 ),
                 no_longer_known("batches are counted in instructions and cycles of the machine"),
             ),

@@ -24,6 +24,7 @@ def _contract(samples: int) -> Contract:
         "layer_reads",
         "layer_rows",
         "pass_depths",
+        "work_of_output",
         "samples",
     )
     return Contract(

@@ -59,7 +59,7 @@ class SpatSchedulePeftPass(ModulePass):
     contract: ClassVar[Contract] = Contract(
         {
             "scheduled_cycles": changes_meaning(
-                dumb_schedule("dumb_cycles", 4), "cores in turn, waiting for rows only, end within this"
+                dumb_schedule("dumb_cycles", 16), "cores in turn, waiting for rows only, end within this"
             ),
             "busy_cycles_max": changes_meaning(
                 busy_in_turn,
@@ -84,7 +84,7 @@ class SpatSchedulePeftPass(ModulePass):
             **dict.fromkeys(
                 (
                     "makespan_cycles",
-                    "message_waits",
+                    "message_waits_of_node",
                     "step_count",
                     "assignment",
                     "order",

@@ -130,18 +130,44 @@ def chain_of_sums() -> ModuleOp:
     return _sums([("p0", "p1", "s0"), ("s0", "p2", "s1"), ("s1", "p3", "y")])
 
 
-def _chain_with_slow(kind: str, *order: str) -> ModuleOp:
-    """Convolutions of one pass each, joined in this order: 'a' and 'b' of 1 x 1, 'slow' of 5 x 5."""
+def _joined(kind: str, order: Sequence[str], output: str, constants: dict[str, Any]) -> list[NodeProto]:
+    """Convolutions of one pass each, joined in this order: 'a' and 'b' of 1 x 1, 'slow' of 5 x 5, 'slower' of 7 x 7."""
     nodes: list[NodeProto] = []
+    for name, size in (("a", 1), ("b", 1), ("slow", 5), ("slower", 7)):
+        if name in order:
+            constants[f"w_{name}{output}"] = np.full((SHAPE[1], SHAPE[1], size, size), 1 + len(constants), np.float32)
+            conv = helper.make_node("Conv", ["c", f"w_{name}{output}"], [name + output], name=f"conv_{name}{output}")
+            conv.attribute.append(helper.make_attribute("pads", [size // 2] * 4))
+            nodes.append(conv)
+    first, second, third = [name + output for name in order]
+    nodes.append(helper.make_node(kind, [first, second], ["s" + output], name="join1" + output))
+    nodes.append(helper.make_node(kind, ["s" + output, third], [output], name="join2" + output))
+    return nodes
+
+
+def _chain_with_slow(kind: str, *order: str) -> ModuleOp:
     constants: dict[str, Any] = {}
-    for name, size in (("a", 1), ("b", 1), ("slow", 5)):
-        constants[f"w_{name}"] = np.full((SHAPE[1], SHAPE[1], size, size), 1 + len(nodes), np.float32)
-        pads = [size // 2] * 4
-        nodes.append(helper.make_node("Conv", ["c", f"w_{name}"], [name], name=f"conv_{name}", pads=pads))
-    first, second, third = order
-    nodes.append(helper.make_node(kind, [first, second], ["s"], name="join1"))
-    nodes.append(helper.make_node(kind, ["s", third], ["y"], name="join2"))
-    return _network(nodes, constants)
+    return _network(_joined(kind, order, "y", constants), constants)
+
+
+def _two_chains(first: Sequence[str], second: Sequence[str]) -> ModuleOp:
+    constants: dict[str, Any] = {}
+    nodes = [*_joined("Add", first, "y", constants), *_joined("Add", second, "z", constants)]
+    return _network(nodes, constants, ("z",))
+
+
+def one_slow_added_last() -> ModuleOp:
+    """Of two outputs, the first comes as soon as it can, and the other, which takes more, does not."""
+    return _two_chains(("a", "b", "slow"), ("slower", "a", "b"))
+
+
+def other_slow_added_last() -> ModuleOp:
+    """What the second output gains is more than the first one loses."""
+    return _two_chains(("slow", "a", "b"), ("a", "b", "slower"))
+
+
+def both_slow_added_last() -> ModuleOp:
+    return _two_chains(("a", "b", "slow"), ("a", "b", "slower"))
 
 
 def slow_added_last() -> ModuleOp:

@@ -81,7 +81,7 @@ def difference(before: Records, after: Records) -> dict[str, list[Change]]:
 def is_regression(change: Change) -> bool:
     """Whether a change between two builds is for the worse. Where lanes run, and when messages go, is judged by what
     comes of it."""
-    if change.field == "message_waits" and change.verdict is Verdict.WORSE:
+    if change.field == "message_waits_of_node" and change.verdict is Verdict.WORSE:
         return False
     return change.verdict.is_harm and change.field != "assignment"
 

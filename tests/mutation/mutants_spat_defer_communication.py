@@ -113,7 +113,7 @@ def later_steps(module: ModuleOp) -> None:
     change_array(batches_of(module)[-1], "steps", lambda steps: steps + 10_000)
 
 
-@STAGE.edit("the tensor before the one that is read is communicated", Caught.BOTH, "message_waits")
+@STAGE.edit("the tensor before the one that is read is communicated", Caught.BOTH, "message_waits_of_node")
 def wrong_tensor(module: ModuleOp) -> None:
     first, second = deferred(module)[-2:]
     read_instead(second, second.source, first.source)

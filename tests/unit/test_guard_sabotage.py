@@ -111,13 +111,19 @@ def test_networks(one: NetworkSabotage) -> None:
 
 
 def test_a_chain_does_no_harm_but_to_the_path() -> None:
-    paths = {"step_count", "pass_depths", "work_depths"}
+    paths = {"step_count", "pass_depths", "work_depths", "work_of_output"}
     assert harm_of(becomes(networks.chain_of_sums()), networks.tree_of_sums()) == paths
 
 
 def test_a_slow_operand_is_told_by_its_work_alone() -> None:
-    assert harm_of(becomes(networks.slow_added_first()), networks.slow_added_last()) == {"work_depths"}
+    longer = {"work_depths", "work_of_output"}
+    assert harm_of(becomes(networks.slow_added_first()), networks.slow_added_last()) == longer
     assert not harm_of(becomes(networks.slow_added_last()), networks.slow_added_first())
+
+
+def test_what_one_output_gains_does_not_pay_for_another() -> None:
+    assert harm_of(becomes(networks.other_slow_added_last()), networks.one_slow_added_last()) == {"work_of_output"}
+    assert not harm_of(becomes(networks.both_slow_added_last()), networks.one_slow_added_last())
 
 
 def test_what_a_relu_has_done_need_not_be_done_again() -> None:
@@ -292,9 +298,15 @@ SABOTAGES = (
         edits.messages_in_another_text_order,
     ),
     Sabotage(
-        (Trade.LONGER_PATH,), edits.planned_somewhat_later, ("placed",), ("message_waits",), edits.uniformly_later
+        (Trade.LONGER_PATH,),
+        edits.planned_somewhat_later,
+        ("placed",),
+        ("message_waits_of_node",),
+        edits.uniformly_later,
     ),
-    Sabotage((Trade.LONGER_PATH,), edits.messages_somewhat_later, PLACED, ("message_waits",), edits.uniformly_later),
+    Sabotage(
+        (Trade.LONGER_PATH,), edits.messages_somewhat_later, PLACED, ("message_waits_of_node",), edits.uniformly_later
+    ),
     Sabotage(
         (Trade.SPLIT_SEND,), edits.send_in_two, PLACED, ("sends", "receives"), edits.messages_in_another_text_order
     ),

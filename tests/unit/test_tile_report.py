@@ -183,14 +183,16 @@ def test_outcomes(name: str, old: object, new: object, expected: Outcome) -> Non
 
 
 def test_when_messages_go_is_judged_by_what_comes_of_it() -> None:
-    waits = {steps: record(message_waits=steps, makespan_cycles=100 - steps) for steps in (1, 2)}
+    waits = {
+        steps: record(message_waits_of_node=counts({"conv": steps}), makespan_cycles=100 - steps) for steps in (1, 2)
+    }
     found = [change for changes in difference(waits[1], waits[2]).values() for change in changes]
-    assert [change.field for change in found if change.verdict is Verdict.WORSE] == ["message_waits"]
+    assert [change.field for change in found if change.verdict is Verdict.WORSE] == ["message_waits_of_node"]
     assert not any(map(is_regression, found))
     sooner = [change for changes in difference(waits[2], waits[1]).values() for change in changes]
     assert [change.field for change in sooner if is_regression(change)] == ["makespan_cycles"]
     lost = difference(waits[1], record(makespan_cycles=99))["package"]
-    assert [change.field for change in lost if is_regression(change)] == ["message_waits"]
+    assert [change.field for change in lost if is_regression(change)] == ["message_waits_of_node"]
 
 
 def test_a_field_known_at_another_stage_only_is_no_permission() -> None:

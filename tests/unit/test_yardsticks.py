@@ -397,8 +397,8 @@ def test_replicas_on_cores() -> None:
 
 def test_schedules() -> None:
     chip = replace(CHIP, dumb_cycles=160, dumb_span_cycles=80, input_load_cycles=5)
-    assert dumb_schedule("dumb_cycles", 8)(GRAPH, chip) == 160 + 20 + 20 + 5
-    for missing in ("dumb_cycles", "input_load_cycles", "cores"):
+    assert dumb_schedule("dumb_cycles", 8)(GRAPH, chip) == 160 + 20 + 5
+    for missing in ("dumb_cycles", "input_load_cycles"):
         assert dumb_schedule("dumb_cycles", 8)(GRAPH, replace(chip, **{missing: None})) is None
 
 
