@@ -122,8 +122,8 @@ def replicas_on_cores(before: Proxies, after: Proxies) -> Counts | None:
 
 
 def dumb_schedule(name: str, part: int) -> Callable[[Proxies, Proxies], int | None]:
-    """What the dumb schedule of the field ``name`` takes, and one part in ``part`` more; and the time in which the inputs
-    come, since their rows may come in another order."""
+    """What the dumb schedule of the field ``name`` takes, and one part in ``part`` more; and the time in which the
+    inputs come, since their rows may come in another order."""
 
     def mapped(before: Proxies, after: Proxies) -> int | None:
         dumb: int | None = getattr(after, name)
