@@ -47,6 +47,7 @@ def opaque_survey(module: ModuleOp) -> Survey:
     functions = [f"function {op.sym_name.data} {op.function_type}" for op in ops if isinstance(op, FuncOp)]
     record = Proxies(
         level=Level.OPAQUE if opaque else Level.EMPTY,
+        machine=_named_machine(module),
         interface="; ".join(functions),
         opaque_ops=len(opaque),
         opaque_digest=opaque_digest(opaque, module),
@@ -56,41 +57,100 @@ def opaque_survey(module: ModuleOp) -> Survey:
     return Survey(record, {"opaque_ops": opaque_names(opaque)})
 
 
+def _named_machine(module: ModuleOp) -> str | None:
+    """What the module says of the machine, which nothing is computed with here."""
+    said = [f"{key} {value}" for key, value in sorted(module.attributes.items()) if key.startswith(_OURS)]
+    return ", ".join(said) or None
+
+
+_OURS = "tile."
+"""What the names of attributes begin with that this compiler gives to modules."""
+
+
 def opaque_digest(ops: Sequence[Operation], module: ModuleOp) -> str:
     """The content of ops that the guard does not know: names, attributes, types, what they read, where they branch to,
-    and what functions give back of it.
+    where they stand, and what functions give back of it.
 
-    Values and blocks have numbers in the order of their definitions. Ops that the guard knows may come and go: of
-    theirs, only the results that these ops read have a number.
+    Values have numbers in the order of their definitions. Ops that the guard knows may come and go: of theirs, only the
+    results that these ops read have a number.
     """
     state = hashlib.blake2b(digest_size=16)
     opaque = set(ops)
-    values, blocks = _numbers(module, opaque) if ops else ({}, {})
+    values = _numbers(module, opaque) if ops else {}
+    places = _Places(ops)
     returns = [op for op in module.walk() if isinstance(op, ReturnOp)] if ops else []
     for op in (*ops, *returns):
         operands = [values.get(operand) for operand in op.operands]
-        successors = [blocks[block] for block in op.successors]
-        attributes = sorted((key, str(value)) for key, value in {**op.properties, **op.attributes}.items())
+        successors = [places.of(block) for block in op.successors]
         types = [str(result.type) for result in op.results]
         regions = [[[str(one) for one in block.arg_types] for block in region.blocks] for region in op.regions]
-        state.update(repr((_name(op), operands, successors, attributes, types, regions)).encode())
+        place = places.of(op.parent) if op in opaque else None
+        state.update(repr((_name(op), operands, successors, _attributes(op), types, regions, place)).encode())
+    for op in places.around:
+        state.update(repr((op.name, _attributes(op) if _is_theirs(op) else [])).encode())
     return state.hexdigest()
 
 
-def _numbers(module: ModuleOp, opaque: AbstractSet[Operation]) -> tuple[dict[SSAValue, int], dict[Block, int]]:
-    """Of the values that opaque ops define or read, and of blocks."""
+class _Places:
+    """Where ops stand: in which block of which op, function and module."""
+
+    def __init__(self, opaque: Sequence[Operation]) -> None:
+        self._number = {op: number for number, op in enumerate(opaque)}
+        self._known: dict[Block | None, tuple[object, ...]] = {None: ()}
+        self.around: dict[Operation, None] = {}
+        """Functions and modules that some op stands in."""
+
+    def of(self, block: Block | None) -> tuple[object, ...]:
+        """From the inside to the outside, up to an op that the guard does not know."""
+        if block not in self._known:
+            assert block is not None
+            parent, region = block.parent_op(), block.parent_region()
+            assert parent is not None
+            assert region is not None
+            here = parent.name, parent.regions.index(region), region.get_block_index(block)
+            number = self._number.get(parent)
+            if number is not None:
+                self._known[block] = (*here, number)
+            else:
+                self.around[parent] = None
+                self._known[block] = (*here, _symbol(parent), *self.of(parent.parent))
+        return self._known[block]
+
+
+def _symbol(op: Operation) -> str:
+    """The name of a function or a nested module, or which of the ops of its block this is of those without one."""
+    if isinstance(op, FuncOp):
+        return op.sym_name.data
+    if not isinstance(op, ModuleOp) or op.parent is None:
+        return ""
+    unnamed = [one for one in op.parent.ops if isinstance(one, ModuleOp) and one.sym_name is None]
+    return str(unnamed.index(op)) if op.sym_name is None else op.sym_name.data
+
+
+def _is_theirs(op: Operation) -> bool:
+    """Whether this is a module, or a function that nothing is in which the guard knows."""
+    if isinstance(op, FuncOp):
+        return not any(inner.name.partition(".")[0] in KNOWN_DIALECTS for inner in op.walk())
+    return isinstance(op, ModuleOp)
+
+
+def _attributes(op: Operation) -> list[tuple[str, str]]:
+    found = {**op.properties, **op.attributes}
+    return sorted((key, str(value)) for key, value in found.items() if not key.startswith(_OURS))
+
+
+def _numbers(module: ModuleOp, opaque: AbstractSet[Operation]) -> dict[SSAValue, int]:
+    """Of the values that opaque ops define or read."""
     values: dict[SSAValue, int] = {}
-    blocks: dict[Block, int] = {}
     for op in module.walk():
         for result in op.results:
             if op in opaque or any(use.operation in opaque for use in result.uses):
                 values[result] = len(values)
-        for region in op.regions:
-            for block in region.blocks:
-                blocks[block] = len(blocks)
-                if op in opaque or isinstance(op, FuncOp):
+        if op in opaque or isinstance(op, FuncOp):
+            for region in op.regions:
+                for block in region.blocks:
                     values.update((argument, len(values) + place) for place, argument in enumerate(block.args))
-    return values, blocks
+    return values
 
 
 def opaque_names(ops: Iterable[Operation]) -> dict[str, int]:

@@ -384,6 +384,69 @@ def test_foreign_ops_may_not_read_or_branch_otherwise(name: str) -> None:
         guarded(edit_pass(touch), parsed(text))
 
 
+OPAQUE_PLACES = {
+    "into a loop": """func.func @main() {
+        "theirs.work"() : () -> ()
+        "theirs.loop"() ({ ^bb0: }) : () -> ()
+        func.return
+      }""",
+    "into another region": """"theirs.if"() ({ "theirs.work"() : () -> () }, { ^bb0: }) : () -> ()""",
+    "into another branch": """func.func @main(%a: i1) {
+        "theirs.branch"(%a) [^bb1, ^bb2] : (i1) -> ()
+      ^bb1:
+        "theirs.work"() : () -> ()
+        func.return
+      ^bb2:
+        func.return
+      }""",
+    "into another function": """func.func @cold() {
+        "theirs.work"() : () -> ()
+        func.return
+      }
+      func.func @hot() {
+        func.return
+      }""",
+    "into another module": """builtin.module { builtin.module { "theirs.work"() : () -> () } builtin.module { } }""",
+    "into a program": """func.func @main() {
+        "theirs.work"() : () -> ()
+        pim.program { ^bb0: }
+        func.return
+      }""",
+}
+"""Where an op of a foreign module may not go: the last block that does not have it."""
+
+
+@pytest.mark.parametrize("name", OPAQUE_PLACES)
+def test_foreign_ops_may_not_go_elsewhere(name: str) -> None:
+    """As often as they run, and beside what."""
+
+    def move(module: ModuleOp) -> None:
+        (work,) = [op for op in module.walk() if isinstance(op, UnregisteredOp) and op.op_name.data == "theirs.work"]
+        blocks = [block for op in module.walk() for region in op.regions for block in region.blocks]
+        target = [block for block in blocks if work.parent is not block][-1]
+        work.detach()
+        if target.first_op is None:
+            target.add_op(work)
+        else:
+            target.insert_op_before(work, target.first_op)
+
+    guarded(edit_pass(lambda module: None), parsed(OPAQUE_PLACES[name]))
+    with pytest.raises(GuardError, match="changed: content of these ops"):
+        guarded(edit_pass(move), parsed(OPAQUE_PLACES[name]))
+
+
+def test_what_a_foreign_module_says_of_the_machine_stays() -> None:
+    text = 'builtin.module attributes {tile.machine = "tiny4"} { "theirs.work"() : () -> () }'
+
+    def other(module: ModuleOp) -> None:
+        module.attributes["tile.machine"] = StringAttr("reference144")
+
+    with pytest.raises(GuardError, match="changed: machine and precision"):
+        guarded(edit_pass(other), parsed(text))
+    with pytest.raises(GuardError, match="not comparable: machine and precision"):
+        guarded(edit_pass(lambda module: module.attributes.clear()), parsed(text))
+
+
 def test_known_ops_before_foreign_ones_may_be_rewritten() -> None:
     """The sums of x and itself are one: what the foreign op reads has another producer, at the same place."""
     text = """
