@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import TypeAlias
 
 from .proxies import FIELDS, Counts, Level, Proxies, counts
@@ -87,6 +88,12 @@ class Contract:
     def __post_init__(self) -> None:
         unknown = sorted(self.clauses.keys() - FIELDS.keys())
         assert not unknown, f"a contract about fields that do not exist: {', '.join(unknown)}"
+        # Nobody adds to a contract what it has not promised: a pass while it runs, or to one that others have, too.
+        object.__setattr__(self, "clauses", MappingProxyType(dict(self.clauses)))
+
+    def copy(self) -> Contract:
+        """The same promises, whatever becomes of this object."""
+        return Contract(self.clauses, self.levels, self.idle_networks)
 
     def clause(self, name: str) -> Clause:
         return self.clauses.get(name, NOT_WORSE)

@@ -93,6 +93,9 @@ class Proxies:
     span_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "critical path in cycles, transfers at no cost")
     )
+    lane_path_cycles: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "critical path in cycles, each lane on a core of its own")
+    )
     makespan_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "critical path in cycles, with transfers")
     )

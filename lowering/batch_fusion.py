@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ..analysis.window import RowWindow
 from ..dialects.location import fuse_locations
 from ..dialects.spat import ComputeBatchOp, GatherOp, ReduceRowsOp, ViewOp, VMMOp, YieldOp, shape_of
+from .body_sharing import share_equal_ops
 
 LONG_BODY = 24
 """Ops from which a body without weights is work of its own, which would hold up the core of a layer with weights."""
@@ -114,6 +115,8 @@ def fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> Comp
     builder.mapping[consumer.input_arguments[index]] = builder.mapping[row]
     for op in consumer.block.ops:
         builder.append(op)
+    # Both may compute the same of the row that both read, as the Relu in a Clip.
+    share_equal_ops(builder.block)
 
     replicas = consumer.replica_count if consumer.has_products else max(producer.replica_count, consumer.replica_count)
     if producer.has_products:

@@ -101,6 +101,8 @@ class _Fields:
             if self.target is not None:
                 batches = self._span_batches()
                 found["span_cycles"] = self.memory.replica_span(batches)
+                alone = [batch._replace(slots=batch.lanes) for batch in batches]
+                found["lane_path_cycles"] = self.memory.replica_span(alone)
                 dealt = dealt_batches(self.program, batches, self.target.machine)
                 found["dealt_span_cycles"] = self.memory.replica_span(dealt)
                 found["lower_bounds"] = ("instructions", "span_cycles")
@@ -123,7 +125,8 @@ class _Fields:
             if batch.cost.products:
                 cores = batch.replicas if batch.schedule is None else len(batch.core_set)
                 for name in batch.names:
-                    width[name] = max(width.get(name, 0), cores)
+                    # Of parts of a layer, the one of fewest replicas: rows are whole when that has done its own.
+                    width[name] = min(width.get(name, cores), cores)
         return {
             "compute_instances": total,
             "graph_lanes": graph if graph or total == 0 else None,
@@ -284,12 +287,13 @@ class _Fields:
         for op in ops_of(self.others, spat.OutputOp, pim.OutputOp):
             elements += sum(math.prod(shape_of(value)) for value in op.values)
         for op in ops_of(self.others, pim.ConstantOp):
-            constants[id(op.value.data)] = op.value.size
+            constants[id(self.memory.constants.first(op.value.data))] = op.value.size
         for batch in self.batches:
             if is_of(type(batch.op), (spat.BatchOp,)):
                 for index, value in enumerate(batch.operands[1]):
                     if index not in batch.cost.matrices and isinstance(value.owner, spat.ConstantOp):
-                        constants[id(value.owner.value.data)] = value.owner.value.size
+                        value = value.owner.value
+                        constants[id(self.memory.constants.first(value.data))] = value.size
                 elements += sum(size for index, _, size in batch.cost.constants if index is None)
         return elements + sum(constants.values())
 

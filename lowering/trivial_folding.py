@@ -25,6 +25,7 @@ from ..dialects.spat import (
 )
 from ..dialects.tile import ArrayAttr
 from .body_content import computes_the_same
+from .body_sharing import share_equal_ops
 
 NEUTRAL = {VAddOp: 0.0, VSubOp: 0.0, VMulOp: 1.0}
 """The right operand that leaves the left one as it is."""
@@ -64,6 +65,7 @@ def fold_body(batch: ComputeBatchOp) -> int:
             op.detach()
             op.erase()
             folded += 1
+    folded += share_equal_ops(batch.block)
     _drop_unused(batch)
     return folded
 

@@ -81,6 +81,7 @@ class ConvertOnnxToSpatPass(ModulePass):
                     "graph_lanes",
                     "width",
                     "product_slots",
+                    "lane_path_cycles",
                     "work_cycles",
                     "product_elements",
                     "mvm_count",

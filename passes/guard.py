@@ -167,7 +167,7 @@ class Guard(PassInstrumentation):
         if _sets_mode(run.one):
             return
         if self._current() is not Mode.OFF:
-            self._contract = contract_of(run.one)
+            self._contract = contract_of(run.one).copy()
             self._idle = self._contract.idle_networks and is_idle_network(run.module)
             self._before = self._look(run.module) if self._idle or self._last is None else self._last
         if self._current() is Mode.ROLLBACK:

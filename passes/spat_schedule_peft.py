@@ -80,6 +80,7 @@ class SpatSchedulePeftPass(ModulePass):
                 no_longer_known("from here on, no pass changes what lanes compute, and their instructions are counted"),
             ),
             "vector_slots_of_node": no_longer_known("they are on cores, and what that costs is in scheduled_cycles"),
+            "lane_path_cycles": no_longer_known("lanes are on cores, and follow one another there"),
             "byte_hops": changes_meaning(nearer_than_at_random, "cores are nearer to each other than at random"),
             **dict.fromkeys(
                 (
