@@ -211,6 +211,9 @@ class Proxies:
     # Memory
     host_bytes: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "global memory in bytes"))
     weight_elements: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "weights in arrays"))
+    row_bytes_of_core: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "bytes of rows that are there at the same time, by core")
+    )
     buffer_bytes: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "bytes of tiles and of a row of each tensor")
     )
@@ -345,7 +348,7 @@ RETIRED = frozenset({"eager_makespan_cycles", "message_waits"})
 """Fields of earlier versions, whose files may have them."""
 
 COUNTS = frozenset(
-    name for name in FIELDS if name.endswith("_of_node") or name in (
+    name for name in FIELDS if name.endswith(("_of_node", "_of_core")) or name in (
         "lane_histogram", "busy_cycles", "layer_elements", "partial_sums", "product_elements", "logical_core_bytes",
         "physical_core_bytes", "instruction_kinds", "work_of_output",
     )

@@ -37,6 +37,7 @@ _GONE = {
     "lanes have become instructions, rows addresses": (
         *("compute_instances", "scheduled_lanes", "lanes_of_node", "lane_histogram", "span_cycles", "step_count"),
         *("order", "product_slots", "unready_reads", "read_elements", "window_elements", "message_waits_of_node"),
+        "row_bytes_of_core",
         "vector_turns_of_node",
     ),
     "a yardstick is for what is decided, and nothing is any more": (

@@ -282,6 +282,11 @@ class Traffic:
         return self._program.by_lanes.once((name, self._links), compute)
 
     @property
+    def numbered(self) -> Sequence[Tensor]:
+        """The tensors in the order in which their rows are numbered."""
+        return list(self._number)
+
+    @property
     def _tensors(self) -> list[Tensor]:
         return self._program.tensors
 

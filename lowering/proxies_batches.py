@@ -26,6 +26,7 @@ from .dumb_schedules import add_dumb_schedules, is_annotated
 from .op_kinds import is_of, ops_of
 from .plan_check import plan_fault
 from .program_traffic import Traffic
+from .proxies_memory import live_row_elements
 from .schedule_span import SpanMemory
 from .target import Target
 from .yardsticks import add_yardsticks, dealt_batches, order_digest
@@ -46,6 +47,8 @@ class Memory:
         """Of batches without cores."""
         self.spans: SpanMemory[tuple[str, bytes], Span] = SpanMemory()
         """Of schedules."""
+        self.live_rows: SpanMemory[tuple[tuple[str, bytes], tuple[int, ...]], dict[int, int]] = SpanMemory()
+        """Of schedules, and of the sizes of rows."""
 
     def replica_span(self, batches: Sequence[SpanBatch]) -> int:
         """Most passes leave most batches alone."""
@@ -337,6 +340,12 @@ class _Fields:
             found["makespan_cycles"] = span.cycles
         self.parts["message_waits_of_node"] = waits = traffic.waits(moves)
         found["message_waits_of_node"] = counts(waits)
+        tensors = traffic.numbered
+        sizes = tuple([tensor.row_elements for tensor in tensors])
+        held = self.memory.live_rows.get(
+            (key, sizes), lambda: live_row_elements(self.program, tensors, moves.loads, moves.messages)
+        )
+        found["row_bytes_of_core"] = counts({f"{c:05}": target.element_bytes * size for c, size in held.items()})
         if self.level is Level.SCHEDULED and not traffic.is_sent:
             found["scheduled_cycles"] = span.cycles
         if is_annotated(self.program):

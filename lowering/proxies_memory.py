@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from operator import attrgetter
@@ -17,7 +17,7 @@ from ..dialects import pim
 from ..dialects.pim import IssueOp, shape_of
 from ..dialects.spat import WindowAttr
 from ..support.arrays import Ints
-from .batch_program import BatchProgram
+from .batch_program import BatchProgram, Tensor
 from .op_kinds import ops_of
 from .target import Target
 
@@ -150,7 +150,11 @@ def needs_of_plan(program: BatchProgram, target: Target) -> Needs:
     owner = np.repeat(np.arange(len(batches)), [batch.lanes for batch in batches])
     lanes = _places_of_tiles(core, first, last, owner, np.array(frames, np.int64))
     tensors = ops_of(program.others, pim.RowsOp)
-    rings, tensor = _rings(*_rows(program, tensors))
+    slots = {program.values[id(op.result)]: _slot_elements(op) for op in tensors}
+    first_row = _first_rows(slots)
+    loads = _tables([(first_row[tensor], table) for tensor in slots for table in tensor.loads], 3)
+    messages = _tables([(first_row[tensor], table) for tensor in slots for table in tensor.messages], 4)
+    rings, tensor = _rings(*_rows(program, slots, loads, messages))
     slot, beside = np.array([(_slot_elements(op), _beside(op)) for op in tensors], np.int64).reshape(-1, 2)[tensor].T
     constants, zeros = _constants(program), _zeros(program)
     live = target.element_bytes * _most_at_once(np.concatenate([rings, constants, zeros, lanes]))
@@ -216,12 +220,28 @@ def _rings(lines: Ints, tensor: Ints) -> tuple[Ints, Ints]:
     return np.stack((core[by_ring][begin], since, until, depth), axis=1), tensor[by_ring][begin]
 
 
-def _rows(program: BatchProgram, ops: Sequence[pim.RowsOp]) -> tuple[Ints, Ints]:
+def live_row_elements(program: BatchProgram, tensors: Iterable[Tensor], loads: Ints, messages: Ints) -> dict[int, int]:
+    """Of each core that has any, the most elements of rows that are there at the same time, without what is beside
+    them: of what the cores compute, and of ``loads`` and ``messages`` (:class:`.Moves`) of these tensors."""
+    lines, _ = _rows(program, {tensor: tensor.row_elements for tensor in tensors}, loads.T[:3], messages.T[:4])
+    return dict(zip(np.unique(lines[:, 0]).tolist(), _most_at_once(lines).tolist(), strict=True))
+
+
+def _first_rows(tensors: Iterable[Tensor]) -> dict[Tensor, int]:
+    """Of each tensor the first row, with rows numbered through all tensors."""
+    every = list(tensors)
+    return dict(zip(every, accumulate([tensor.shape[0] for tensor in every], initial=0), strict=False))
+
+
+def _rows(program: BatchProgram, slots: Mapping[Tensor, int], loads: Ints, messages: Ints) -> tuple[Ints, Ints]:
     """Lines of core, first and last step and size of the rows of all tensors on all cores that have them; and the
-    number of the tensor of each: ``ops`` are all that make tensors."""
-    slots = {program.values[id(op.result)]: _slot_elements(op) for op in ops}
+    number of the tensor of each.
+
+    ``slots`` has the size of a row of each tensor, whose rows are numbered through all of them; ``loads`` are columns
+    of row, core and step, ``messages`` of row, source, target and step.
+    """
     rows = [tensor.shape[0] for tensor in slots]
-    first_row = dict(zip(slots, accumulate(rows, initial=0), strict=False))
+    first_row = _first_rows(slots)
     made = [(tensor, program.batches[tensor.producer]) for tensor in slots if tensor.producer is not None]
     lanes = [batch.lanes for _, batch in made]
     begins = np.array([first_row[tensor] for tensor, _ in made], np.int64)
@@ -229,8 +249,8 @@ def _rows(program: BatchProgram, ops: Sequence[pim.RowsOp]) -> tuple[Ints, Ints]
         np.arange(sum(lanes)) + np.repeat(begins - np.cumsum([0, *lanes])[:-1], lanes),
         *(_joined([of(batch) for _, batch in made]) for of in (_CORE, _STEP, _LAST_STEP)),
     )
-    load_row, load_core, load_step = _tables([(first_row[t], table) for t in slots for table in t.loads], 3)
-    row, source, target, step = _tables([(first_row[t], table) for t in slots for table in t.messages], 4)
+    load_row, load_core, load_step = loads
+    row, source, target, step = messages
     read, lane = program.rows_read(first_row)
     core, _, last_step = (column[lane] for column in program.lane_columns)
     arrivals = [computed[:3], (load_row, load_core, load_step), (row, target, step)]

@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.contract import Contract, decided_here, no_longer_known
+from ..analysis.contract import Contract, decided_here, may_trade, no_longer_known
 from ..analysis.proxies import Level
 from ..lowering.spat_to_pim.convert import convert_to_pim
 
@@ -25,6 +25,7 @@ class ConvertSpatToPimPass(ModulePass):
     name = "convert-spat-to-pim"
     contract: ClassVar[Contract] = Contract(
         {
+            "row_bytes_of_core": may_trade("rows of inputs are loaded ahead of the lanes that read them"),
             "scheduled_cycles": no_longer_known("all that was planned has become instructions, and is in their cycles"),
             "partial_sums": no_longer_known("instructions do not say what they add"),
             "buffer_bytes": decided_here("tensors of a lane have no tiles before"),

@@ -86,6 +86,7 @@ class SpatSchedulePeftPass(ModulePass):
                 (
                     "makespan_cycles",
                     "message_waits_of_node",
+                    "row_bytes_of_core",
                     "step_count",
                     "assignment",
                     "order",

@@ -136,6 +136,13 @@ def messages_in_another_text_order(module: ModuleOp) -> None:
         set_array(op, "messages", array_of(op, "messages")[::-1])
 
 
+def inputs_loaded_first(module: ModuleOp) -> None:
+    """All rows of inputs are loaded before anything else, and held until they are read."""
+    first = min(int(array_of(op, "steps").min()) for op in batches_of(module))
+    for op in ops_of(module, pim.LoadOp):
+        set_array(op, "rows", np.minimum(array_of(op, "rows"), [1 << 30, 1 << 30, first]))
+
+
 def load_twice(module: ModuleOp) -> None:
     for op in ops_of(module, pim.LoadOp):
         set_array(op, "rows", np.repeat(array_of(op, "rows"), 2, axis=0))

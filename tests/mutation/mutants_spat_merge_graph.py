@@ -28,6 +28,16 @@ def layers_fused(can_fuse: CanFuse) -> CanFuse:
     return lambda *arguments: can_fuse(*arguments) or row_by_row(*arguments[:3])
 
 
+@STAGE.patch(
+    "tilec.lowering.batch_fusion._would_wait",
+    "what a producer does is fused although it then waits for the consumer's other operand",
+    Caught.GUARD,
+    "lane_path_cycles",
+)
+def waits_for_the_other_operand(would_wait: CanFuse) -> CanFuse:
+    return lambda *arguments: False
+
+
 @STAGE.edit("a fused batch gets the replicas of the operand that has fewest", Caught.GUARD, "width_of_node")
 def fewest_replicas(module: ModuleOp) -> None:
     for layer in layers_of(module):

@@ -317,6 +317,31 @@ def test_a_pass_that_says_it_is_another_one_gets_no_contract_of_that() -> None:
         guarded(Imposter(), parsed(text))
 
 
+def test_a_contract_cannot_be_changed() -> None:
+    """Neither by the pass that has it, nor by one that has none."""
+    clauses = {"width_of_node": may_trade("for a test")}
+    contract = Contract(clauses)
+    clauses["span_cycles"] = may_trade("for a test")
+    assert set(contract.clauses) == {"width_of_node"}
+    for one in (contract, STRICTEST):
+        with pytest.raises(TypeError):
+            one.clauses["sends"] = may_trade("for a test")  # pyright: ignore[reportIndexIssue]
+
+
+def test_the_promise_is_the_one_that_was_made_before_the_pass_ran() -> None:
+    class Cheat(ModulePass):
+        name = "cheat"
+        contract: ClassVar[Contract] = Contract({})
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            one_replica(op)
+            allowed = dict.fromkeys(FIELDS, may_trade("for a test"))
+            object.__setattr__(self.contract, "clauses", allowed)
+
+    with pytest.raises(GuardError, match="width_of_node"):
+        guarded(Cheat(), module_at("graph"))
+
+
 @pytest.mark.parametrize("machine", ["tiny4", "reference144"])
 def test_a_reshape_makes_no_rows(machine: str) -> None:
     """What is computed element by element on a reshaped tensor has the rows that there were before."""

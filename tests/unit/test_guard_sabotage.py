@@ -224,14 +224,14 @@ def harm_from_text(good: str, bad: str, level: str) -> set[str]:
 
 
 def test_same_totals_longer_path() -> None:
-    """Nothing but the critical path tells the two apart."""
-    assert harm_from_text(texts.WIDE, texts.CHAINED, "graph") == {"span_cycles"}
+    """Nothing but the critical path tells the two apart, with few cores or many."""
+    assert harm_from_text(texts.WIDE, texts.CHAINED, "graph") == {"span_cycles", "lane_path_cycles"}
 
 
 def test_without_a_machine_the_reference_machine_tells() -> None:
     good, bad = (text.replace('attributes {tile.machine = "tiny4"} ', "") for text in (texts.WIDE, texts.CHAINED))
     assert "tile.machine" not in good
-    assert harm_of(becomes(parse_module(bad)), parse_module(good)) == {"span_cycles"}
+    assert harm_of(becomes(parse_module(bad)), parse_module(good)) == {"span_cycles", "lane_path_cycles"}
     assert harm_of(becomes(parse_module(good)), parse_module(good)) == set()
 
 
@@ -363,6 +363,13 @@ SABOTAGES = (
     Sabotage((Trade.HOST_WORK,), edits.to_the_host, SPAT_AND_PIM, ("host_ops",)),
     Sabotage((Trade.INSTRUCTIONS,), plans.deeper_ring, ("planned",), ("zeroed_bytes",), plans.upside_down),
     Sabotage((Trade.INSTRUCTIONS,), plans.moved_where_there_is_room, ("planned",), ("core_bytes",), plans.upside_down),
+    Sabotage(
+        (Trade.LOCAL_COPIES,),
+        edits.inputs_loaded_first,
+        ("tensors", "buffers"),
+        ("row_bytes_of_core",),
+        edits.uniformly_later,
+    ),
     Sabotage((Trade.LONGER_PATH,), plans.late_constants, ("planned",), ("plan_faults",), edits.uniformly_later),
 )
 CASES = [(one, level) for one in SABOTAGES for level in one.levels]
