@@ -56,13 +56,15 @@ class _NoSurvey:
 
 
 class GuardError(TileError):
-    """A pass breaks its contract."""
+    """A pass breaks its contract, or there is nothing that its result could be compared with."""
 
-    def __init__(self, name: str, harm: Sequence[Change], what: str, index: int | None = None) -> None:
+    def __init__(
+        self, where: str, what: str, remedy: str, harm: Sequence[Change] = (), index: int | None = None
+    ) -> None:
         self.harm = tuple(harm)
         self.index = index
         """The pass's position in the pipeline; None for what is no pass of one."""
-        super().__init__(f"guard: pass '{name}'", what, REMEDY)
+        super().__init__(where, what, remedy)
 
 
 @dataclass(frozen=True)
@@ -256,9 +258,8 @@ class Guard(PassInstrumentation):
     ) -> None:
         """Judges what was made of the module at the end of the pipeline, which is no module any more, like a pass.
 
-        ``look`` surveys it; an error there is no permission. If the mode is not report, raises a GuardError if the
-        contract is broken, and a TileError if there are no proxies of the module: with nothing to go back to, rollback
-        is an error too.
+        ``look`` surveys it; an error there is no permission. Raises a GuardError if the contract is broken and the mode
+        is not report: with nothing to go back to, rollback is an error too.
         """
         mode = self._current()
         if mode is Mode.OFF:
@@ -326,8 +327,8 @@ class GuardedPipeline:
     mode: Mode = Mode.ERROR
 
     def run(self, context: Context, module: ModuleOp) -> list[Examined]:
-        """Applies the passes. If the mode is error, raises a GuardError if one breaks its contract, and a TileError if
-        the module cannot be looked at. If it is rollback, the module is as it was before a pass that fails."""
+        """Applies the passes. Raises a GuardError if one breaks its contract and the mode is error. In mode rollback, a
+        pass that fails leaves the module as it was before."""
         from .manager import PassManager, Verifier
 
         guard = Guard(self.mode)
@@ -408,11 +409,11 @@ def _unknown(found: _NoSurvey, maker: str) -> str:
     return f"the proxies of {whose} cannot be computed ({found.reason})"
 
 
-def _error(found: Examined, before: Survey | _NoSurvey, maker: str, index: int | None = None) -> TileError:
-    """A GuardError, if the fault is the pass's."""
+def _error(found: Examined, before: Survey | _NoSurvey, maker: str, index: int | None = None) -> GuardError:
+    """It names the pass only if the fault is its own."""
     if isinstance(before, _NoSurvey):
-        return TileError("guard", _unknown(before, maker), found.remedy)
-    return GuardError(found.name, found.harm, found.fault, index)
+        return GuardError("guard", _unknown(before, maker), found.remedy, index=index)
+    return GuardError(f"guard: pass '{found.name}'", found.fault, found.remedy, found.harm, index)
 
 
 def _warning(found: Examined, done: str) -> str:

@@ -409,7 +409,7 @@ MISSING = f"""(array @"{"0" * 32}": the text names its data only by digest)"""
 
 
 def test_an_input_that_lacks_its_arrays_is_no_fault_of_the_first_pass() -> None:
-    with pytest.raises(TileError) as caught:
+    with pytest.raises(GuardError) as caught:
         guarded(CanonicalizePass(), without_arrays())
     expected = f"error: guard: the proxies of the input cannot be computed {MISSING}; add --resources FILE.npz"
     assert str(caught.value) == expected
@@ -451,7 +451,7 @@ def test_what_cannot_be_computed_before_a_pass_is_from_the_one_before_it() -> No
         "warning: guard: pass 'four': cannot be compared: the proxies of what pass 'two' left cannot be computed",
     ]
     silent = build_pipeline("guard-mode{mode=off passes=1}")
-    with pytest.raises(TileError, match=r"error: guard: the proxies of what pass 'two' left cannot be computed \("):
+    with pytest.raises(GuardError, match=r"error: guard: the proxies of what pass 'two' left cannot be computed \("):
         PassManager((*silent, *passes[1:3]), (Guard(),)).run(make_context(), module_at("scheduled"))
 
 
