@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias, cast
 
+from ..support.json_values import Kind, entry, require
+
 Counts: TypeAlias = "tuple[tuple[str, int], ...]"
 """A number for each network node (or core), in order of the name."""
 
@@ -298,14 +300,17 @@ class Proxies:
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> Proxies:
-        """What :meth:`to_json` gave; ValueError for anything else."""
+        """What :meth:`to_json` gave; for anything else a ValueError that names the field."""
+        require(content, Kind.TABLE, "a record")
         if unknown := sorted(content.keys() - FIELDS.keys() - RETIRED):
             raise ValueError(f"unknown proxies {', '.join(unknown)}")
-        known: dict[str, Any] = {name: value for name, value in content.items() if name not in RETIRED}
+        known = {name: entry(content, name, FIELDS[name].kind) for name in content if name not in RETIRED}
         for name in COUNTS & known.keys():
             known[name] = counts(known[name])
-        known["level"] = Level(known["level"])
+        known["level"] = Level(entry(content, "level", Kind.TEXT))
         known["lower_bounds"] = tuple(known.get("lower_bounds", ()))
+        if strange := [name for name in known["lower_bounds"] if name not in list(FIELDS)]:
+            raise ValueError(f"'lower_bounds' has {strange[0]!r}, which is no proxy")
         return Proxies(**known)
 
     def text(self) -> str:
@@ -336,10 +341,17 @@ class FieldInfo:
     name: str
     title: str
     better: Better
+    kind: Kind
 
+
+_KINDS = {
+    "int | None": Kind.WHOLE, "Counts | None": Kind.COUNTS, "str | None": Kind.TEXT, "Level": Kind.TEXT,
+    "tuple[str, ...]": Kind.LIST,
+}  # fmt: skip
+"""In JSON, by the type here."""
 
 FIELDS: Mapping[str, FieldInfo] = {
-    field.name: FieldInfo(field.name, field.metadata["title"], field.metadata["better"])
+    field.name: FieldInfo(field.name, field.metadata["title"], field.metadata["better"], _KINDS[str(field.type)])
     for field in dataclasses.fields(Proxies)
 }
 """Every field of :class:`Proxies`, in order."""
@@ -347,12 +359,7 @@ FIELDS: Mapping[str, FieldInfo] = {
 RETIRED = frozenset({"eager_makespan_cycles", "message_waits"})
 """Fields of earlier versions, whose files may have them."""
 
-COUNTS = frozenset(
-    name for name in FIELDS if name.endswith(("_of_node", "_of_core")) or name in (
-        "lane_histogram", "busy_cycles", "layer_elements", "partial_sums", "product_elements", "logical_core_bytes",
-        "physical_core_bytes", "instruction_kinds", "work_of_output",
-    )
-)  # fmt: skip
+COUNTS = frozenset(name for name, field in FIELDS.items() if field.kind is Kind.COUNTS)
 """Fields with a number for each node or core."""
 
 

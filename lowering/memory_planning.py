@@ -261,7 +261,9 @@ class _Planner:
 
     def _assign(self, wanted: Sequence[Sequence[_Request]], plans: Sequence[MemoryPlan]) -> None:
         """Writes the addresses onto the ops, as tables in order of core."""
-        base: dict[Operation, list[tuple[int, int, int, int]]] = {}
+        # A constant that no lane reads is on no core: its table is empty.
+        constants = (op for op in self._program.body.block.ops if isinstance(op, pim.ConstantRowsOp))
+        base: dict[Operation, list[tuple[int, int, int, int]]] = {op: [] for op in constants}
         for core, (requests, plan) in enumerate(zip(wanted, plans, strict=True)):
             for request, address in zip(requests, plan.address.tolist(), strict=True):
                 for owner in request.owners:

@@ -26,6 +26,7 @@ from ..lowering.proxies_opaque import is_idle_network, is_opaque, opaque_survey
 from ..support.diagnostics import TileError
 from .guard_mode import GuardModePass, Mode
 from .instrumentation import PassInstrumentation, PassRun
+from .pass_bug import PassBug
 
 MOST_CHANGES = 4
 MOST_NODES = 3
@@ -37,6 +38,8 @@ REMEDY = (
 )
 """For those who use a pass, and for those who write one."""
 
+UNCHECKED = "--guard=report goes on all the same, unchecked"
+
 
 class _Survey(Protocol):
     """:meth:`.proxies.Surveyor.survey`, which is loaded late."""
@@ -44,14 +47,24 @@ class _Survey(Protocol):
     def __call__(self, module: ModuleOp) -> Survey: ...
 
 
-class GuardError(TileError):
-    """A pass breaks its contract."""
+@dataclass(frozen=True)
+class _NoSurvey:
+    """Why there are no proxies of a program. What cannot be computed is no permission."""
 
-    def __init__(self, name: str, harm: Sequence[Change], what: str, index: int | None = None) -> None:
+    reason: str
+    remedy: str = ""
+
+
+class GuardError(TileError):
+    """A pass breaks its contract, or there is nothing that its result could be compared with."""
+
+    def __init__(
+        self, where: str, what: str, remedy: str, harm: Sequence[Change] = (), index: int | None = None
+    ) -> None:
         self.harm = tuple(harm)
         self.index = index
         """The pass's position in the pipeline; None for what is no pass of one."""
-        super().__init__(f"guard: pass '{name}'", what, REMEDY)
+        super().__init__(where, what, remedy)
 
 
 @dataclass(frozen=True)
@@ -67,6 +80,8 @@ class Examined:
     """What is wrong, in words; empty if nothing is."""
     seconds: float
     """Of the pass."""
+    remedy: str = REMEDY
+    """For the fault: it is the pass's, unless there was nothing to compare its result with."""
 
     @property
     def harm(self) -> list[Change]:
@@ -112,19 +127,38 @@ FOREIGN_CONTRACTS = {
 def contract_of(one: ModulePass | type[ModulePass]) -> Contract:
     """The contract of a pass. It is the class's own: one that is inherited promises nothing about other code.
 
-    A class may have a method `contract_with_options` beside it, for passes whose options ask for something else.
+    A class may have a method `contract_with_options` beside it, for passes whose options ask for something else. Raises
+    a TypeError if one of them is not what it should be, and what the method raises.
     """
     owner = one if isinstance(one, type) else type(one)
-    with_options = vars(owner).get("contract_with_options")
-    if with_options is not None and not isinstance(one, type):
-        return with_options(one)
-    declared = vars(owner).get("contract")
-    if isinstance(declared, Contract):
-        return declared
+    own = vars(owner)
+    if "contract_with_options" in own and not isinstance(one, type):
+        with_options = own["contract_with_options"]
+        if not callable(with_options):
+            raise TypeError("its contract_with_options is no method")
+        return _require_contract(with_options(one), "what its contract_with_options gives")
+    if "contract" in own:
+        return _require_contract(own["contract"], "its contract")
     foreign = FOREIGN_CONTRACTS.get(f"{owner.__module__}.{owner.__qualname__}")
     # What a class says of itself is no proof that it is the one of that name.
     known = vars(sys.modules[owner.__module__]).get(owner.__qualname__) if owner.__module__ in sys.modules else None
     return foreign if foreign is not None and known is owner else STRICTEST
+
+
+def _require_contract(found: object, what: str) -> Contract:
+    if not isinstance(found, Contract):
+        raise TypeError(f"{what} is of type {type(found).__name__}, not a Contract")
+    return found
+
+
+def _contract_before(run: PassRun) -> Contract:
+    """The contract of the pass that will run. A PassBug if there is an error in it."""
+    try:
+        return contract_of(run.one)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise PassBug.of(run.one, run.name, error) from error
 
 
 def _warn(text: str) -> None:
@@ -143,8 +177,11 @@ class Guard(PassInstrumentation):
     """A mode from the pipeline, and for how many passes it still holds; -1 for all."""
     _contract: Contract = field(default=STRICTEST, init=False)
     """Of the pass that runs, as it was before: what a pass does to its own class is no promise."""
-    _before: Survey | str | None = field(default=None, init=False)
-    _last: Survey | str | None = field(default=None, init=False)
+    _before: Survey | _NoSurvey | None = field(default=None, init=False)
+    _last: Survey | _NoSurvey | None = field(default=None, init=False)
+    _maker: str = field(default="", init=False)
+    """The last pass that got a module with proxies, and whose result was kept: if there are none now, it is from there.
+    Empty for the input."""
     _idle: bool = field(default=False, init=False)
     """Whether the pass got a network without layers, and takes it for one."""
     _saved: ModuleOp | None = field(default=None, init=False)
@@ -160,6 +197,7 @@ class Guard(PassInstrumentation):
 
     def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
         self._override = self._last = self._survey = self._looks = None
+        self._maker = ""
 
     def before_pass(self, run: PassRun) -> None:
         self._looks = run.looks
@@ -167,7 +205,7 @@ class Guard(PassInstrumentation):
         if _sets_mode(run.one):
             return
         if self._current() is not Mode.OFF:
-            self._contract = contract_of(run.one).copy()
+            self._contract = _contract_before(run).copy()
             self._idle = self._contract.idle_networks and is_idle_network(run.module)
             self._before = self._look(run.module) if self._idle or self._last is None else self._last
         if self._current() is Mode.ROLLBACK:
@@ -182,24 +220,33 @@ class Guard(PassInstrumentation):
         mode = self._current()
         self._count_down()
         before, self._last = self._before, None
+        maker = self._maker
+        if not isinstance(before, _NoSurvey):
+            self._maker = run.name
         if mode is Mode.OFF or before is None:
             self.examined.append(Examined(run.name, mode, None, None, (), "", seconds))
             return
         after = self._look(run.module)
         self._last = None if self._idle else after  # The next pass may see nothing in what is a network to this one.
-        found = _examine(run.name, self._contract, mode, before, after, seconds)
+        found = _examine(run.name, self._contract, mode, before, after, maker, seconds)
         self.examined.append(found)
         if not found.fault:
             return
-        error = GuardError(run.name, found.harm, found.fault, run.index)
         if mode is Mode.ERROR:
-            raise error
+            raise _error(found, before, maker, run.index)
         if mode is Mode.ROLLBACK:
             assert self._saved is not None
             _restore(run.module, self._saved)
             self._last = None if self._idle else before
+            self._maker = maker
         done = "its change is undone" if mode is Mode.ROLLBACK else "reported only"
-        self.warn(f"warning: guard: pass '{run.name}': {found.fault}; {done}")
+        self.warn(_warning(found, done))
+
+    def after_failed_pass(self, run: PassRun, error: Exception) -> None:
+        """What a pass leaves that fails, or whose result does not verify, is undone like what breaks its contract. The
+        error is raised all the same: who catches it has the module from before the pass."""
+        if self._saved is not None:
+            _restore(run.module, self._saved)
 
     def examine_result(
         self,
@@ -222,15 +269,15 @@ class Guard(PassInstrumentation):
             self._looks.begin()
         self._idle = False
         before = self._look(module) if self._last is None else self._last
-        found = _examine(name, contract(), mode, before, _attempt(look), seconds)
+        found = _examine(name, contract(), mode, before, _attempt(look), self._maker, seconds)
         self.examined.append(found)
         if found.fault and mode is not Mode.REPORT:
-            raise GuardError(name, found.harm, found.fault)
+            raise _error(found, before, self._maker)
         if found.fault:
-            self.warn(f"warning: guard: pass '{name}': {found.fault}; reported only")
+            self.warn(_warning(found, "reported only"))
 
-    def _look(self, module: ModuleOp) -> Survey | str:
-        """The proxies of a module, or why there are none: what cannot be computed is no permission."""
+    def _look(self, module: ModuleOp) -> Survey | _NoSurvey:
+        """The proxies of a module, or why there are none."""
         if is_opaque(module) and not (self._idle and is_idle_network(module)):
             return opaque_survey(module)
         survey = self._survey = self._survey or _surveyor(self._looks)
@@ -258,7 +305,7 @@ class Guard(PassInstrumentation):
             return None
         first = missing[0]
         what = f"it was undone, and what comes after it needs it ({what}): {first.fault}"
-        return TileError(f"guard: pass '{first.name}'", what, REMEDY)
+        return TileError(f"guard: pass '{first.name}'", what, first.remedy)
 
     def report(self) -> str:
         """Everything that was examined, as JSON text, with the compiler's own time and memory."""
@@ -280,7 +327,8 @@ class GuardedPipeline:
     mode: Mode = Mode.ERROR
 
     def run(self, context: Context, module: ModuleOp) -> list[Examined]:
-        """Applies the passes. Raises a GuardError if one breaks its contract and the mode is error."""
+        """Applies the passes. Raises a GuardError if one breaks its contract and the mode is error. In mode rollback, a
+        pass that fails leaves the module as it was before."""
         from .manager import PassManager, Verifier
 
         guard = Guard(self.mode)
@@ -313,7 +361,7 @@ def _survey_or_say(survey: _Survey, module: ModuleOp) -> Survey:
         raise
 
 
-def _attempt(look: Callable[[], Survey]) -> Survey | str:
+def _attempt(look: Callable[[], Survey]) -> Survey | _NoSurvey:
     """What ``look`` finds, or why it finds nothing.
 
     Garbage collection is off meanwhile: ``look`` makes many objects, which are all gone when it ends, and would set off
@@ -324,29 +372,53 @@ def _attempt(look: Callable[[], Survey]) -> Survey | str:
     try:
         return look()
     except TileError as error:
-        return f"{error.where}: {error.what}"
+        return _NoSurvey(f"{error.where}: {error.what}", error.remedy)
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        return _NoSurvey(f"{type(error).__name__}: {error}")
     finally:
         if collects:
             gc.enable()
 
 
 def _examine(
-    name: str, contract: Contract, mode: Mode, before: Survey | str, after: Survey | str, seconds: float
+    name: str,
+    contract: Contract,
+    mode: Mode,
+    before: Survey | _NoSurvey,
+    after: Survey | _NoSurvey,
+    maker: str,
+    seconds: float,
 ) -> Examined:
-    for moment, found in (("before", before), ("after", after)):
-        if isinstance(found, str):
-            fault = f"the proxies {moment} it cannot be computed ({found})"
-            return Examined(name, mode, None, None, (), fault, seconds)
-    assert isinstance(before, Survey)
-    assert isinstance(after, Survey)
+    """What the guard finds of a pass that ran on what the pass ``maker`` had left."""
+    if isinstance(before, _NoSurvey):
+        fault = f"cannot be compared: {_unknown(before, maker)}"
+        return Examined(name, mode, None, None, (), fault, seconds, before.remedy or UNCHECKED)
+    if isinstance(after, _NoSurvey):
+        fault = f"the proxies after it cannot be computed ({after.reason})"
+        return Examined(name, mode, None, None, (), fault, seconds)
     changes = tuple(check(contract, before.proxies, after.proxies))
     harm = [change for change in changes if change.verdict.is_harm]
     fault = "; ".join(_describe(change, before, after) for change in harm[:MOST_CHANGES])
     if len(harm) > MOST_CHANGES:
         fault += f"; and {len(harm) - MOST_CHANGES} more"
     return Examined(name, mode, before, after, changes, fault, seconds)
+
+
+def _unknown(found: _NoSurvey, maker: str) -> str:
+    whose = f"what pass '{maker}' left" if maker else "the input"
+    return f"the proxies of {whose} cannot be computed ({found.reason})"
+
+
+def _error(found: Examined, before: Survey | _NoSurvey, maker: str, index: int | None = None) -> GuardError:
+    """It names the pass only if the fault is its own."""
+    if isinstance(before, _NoSurvey):
+        return GuardError("guard", _unknown(before, maker), found.remedy, index=index)
+    return GuardError(f"guard: pass '{found.name}'", found.fault, found.remedy, found.harm, index)
+
+
+def _warning(found: Examined, done: str) -> str:
+    remedy = "" if found.remedy in (REMEDY, UNCHECKED) else f"; {found.remedy}"
+    return f"warning: guard: pass '{found.name}': {found.fault}; {done}{remedy}"
 
 
 def _describe(change: Change, before: Survey, after: Survey) -> str:
@@ -380,14 +452,14 @@ def _named(part: str) -> str:
 
 
 def _restore(module: ModuleOp, saved: ModuleOp) -> None:
-    """Puts the content of ``saved`` back into ``module``."""
-    region = module.body
-    for block in list(region.blocks):
-        region.detach_block(block)
-        block.drop_all_references()
-    for block in list(saved.body.blocks):
-        saved.body.detach_block(block)
-        region.add_block(block)
+    """Puts the content of ``saved`` back into ``module``, which may be in any state."""
+    old = module.regions
+    for region in old:
+        region.parent = None
+    module.regions = ()
+    module.add_region(saved.detach_region(saved.body))
     module.attributes = dict(saved.attributes)
     module.properties = dict(saved.properties)
     module.location = saved.location
+    for region in old:
+        region.drop_all_references()

@@ -23,15 +23,13 @@ class PassRun:
     index: int
     """The pass's position in the pipeline."""
     one: ModulePass
+    name: str
+    """The pass's, before anything ran: what a pass calls itself later is not what the pipeline says."""
     module: ModuleOp
     context: Context
     pipeline: tuple[ModulePass, ...]
     looks: BlockLooks
     """Looks at the module as it is now."""
-
-    @property
-    def name(self) -> str:
-        return self.one.name
 
 
 class PassInstrumentation:
@@ -52,7 +50,8 @@ class PassInstrumentation:
         """The pass has ended. Raising a TileError rejects what it did and stops the pipeline."""
 
     def after_failed_pass(self, run: PassRun, error: Exception) -> None:
-        """The pass, or an after-hook closer to it, has raised ``error``; the module may be in any state."""
+        """The pass, or an after-hook closer to it, has raised ``error``. The module may be in any state, unless a hook
+        closer to the pass has restored it, as the guard does in mode rollback."""
 
     def after_pipeline(self, module: ModuleOp) -> None:
         """After the last pass; not called if one failed."""

@@ -18,8 +18,6 @@ from .pass_bug import PassBug
 from .verified_ops import VerifiedOps
 from .verifier import verify_input, verify_module
 
-_OURS = __name__.partition(".")[0]
-
 
 @dataclass(frozen=True)
 class PassManager:
@@ -37,8 +35,9 @@ class PassManager:
         for instrumentation in self.instrumentations:
             instrumentation.before_pipeline(module, self.passes)
         looks = BlockLooks()
-        for index, one in enumerate(self.passes):
-            self._run_pass(PassRun(index, one, module, context, self.passes, looks))
+        names = [one.name for one in self.passes]
+        for index, (one, name) in enumerate(zip(self.passes, names, strict=True)):
+            self._run_pass(PassRun(index, one, name, module, context, self.passes, looks))
         for instrumentation in reversed(self.instrumentations):
             instrumentation.after_pipeline(module)
 
@@ -88,12 +87,12 @@ def _apply(run: PassRun) -> None:
     with concise_diagnostics():
         try:
             run.one.apply(run.context, run.module)
-        except TileError:
+        except (TileError, KeyboardInterrupt):
             raise
         except DiagnosticException as error:
             raise TileError(f"pass '{run.name}'", _message(error)) from error
-        except Exception as error:
-            raise PassBug(run.name, error, type(run.one).__module__.partition(".")[0] == _OURS) from error
+        except BaseException as error:  # SystemExit, too: a pass is not the one to say that all is done.
+            raise PassBug.of(run.one, run.name, error) from error
 
 
 def _message(error: Exception) -> str:

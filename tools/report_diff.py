@@ -108,7 +108,7 @@ def _difference(options: ReportOptions, sides: Sequence[Records]) -> Difference:
     before, after = _without(sides, options.without)
     numerics: tuple[Numerics | None, Numerics | None] = (None, None)
     if options.check:
-        numerics = compare_now(before, after, options.seed, options.tolerance, options.model)
+        numerics = compare_now(before, after, options.paths, options.seed, options.tolerance, options.model)
     elif options.checks is not None:
         first, second = options.checks
         numerics = read_numerics(first, before.digest), read_numerics(second, after.digest)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..support.diagnostics import TileError
+from ..support.json_values import Kind, entry, require
 from .report_records import Records, report_bytes
 
 CHECK_FORMAT = "tile-check-report 1"
@@ -34,27 +35,33 @@ class Numerics:
 def read_numerics(path: Path, digest: str | None) -> Numerics:
     """What `tile-run --check --check-report` wrote about the package with this digest."""
     try:
-        content: Any = json.loads(report_bytes(path, _REMEDY))
-        if content["format"] != CHECK_FORMAT:
-            raise ValueError(f"format {str(content['format'])[:40]!r}")
+        content = require(json.loads(report_bytes(path, _REMEDY)), Kind.TABLE, "the whole")
+        if content.get("format") != CHECK_FORMAT:
+            raise ValueError(f"format {str(content.get('format'))[:40]!r}")
+        outputs = entry(content, "outputs", Kind.TABLE)
         found = Numerics(
-            content["passed"] is True,
-            max((float(error) for error in content["outputs"].values()), default=0.0),
-            float(content["tolerance"]),
-            f"{content['reference']}, {content['inputs']}",
+            entry(content, "passed", Kind.FLAG),
+            max((_read_error(name, error) for name, error in outputs.items()), default=0.0),
+            entry(content, "tolerance", Kind.NUMBER),
+            f"{entry(content, 'reference', Kind.TEXT)}, {entry(content, 'inputs', Kind.TEXT)}",
         )
-        about = str(content["package"])
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        about = entry(content, "package", Kind.TEXT)
+    except ValueError as error:
         raise TileError(str(path), f"holds no verdict of a check: {error}", _REMEDY) from error
     if digest is not None and about != digest:
         raise TileError(str(path), "is about another package", "check this one")
     return found
 
 
+def _read_error(output: str, error: Any) -> float:
+    """JSON has no infinity and no NaN: these are texts."""
+    return float(error if error in ("inf", "nan") else require(error, Kind.NUMBER, f"the error of output '{output}'"))
+
+
 def compare_now(
-    before: Records, after: Records, seed: int, tolerance: float, model: Path | None
+    before: Records, after: Records, paths: Sequence[Path], seed: int, tolerance: float, model: Path | None
 ) -> tuple[Numerics, Numerics]:
-    """Executes both packages on the same random inputs.
+    """Executes both packages, which lie at these paths, on the same random inputs.
 
     With a model each is compared with onnxruntime, else the later with the earlier.
     """
@@ -69,7 +76,7 @@ def compare_now(
     if given[0] != given[1]:
         raise TileError("--check", "the packages have other inputs or outputs", "compare two builds of one model")
     inputs = random_inputs(seed, old.inputs, None)
-    references = [] if model is None else [Reference(side, model) for side in (old, new)]
+    references = [] if model is None else [Reference(*one, model) for one in zip((old, new), paths, strict=True)]
     for reference in references:
         inputs = reference.typed(inputs)
     runs = [FunctionalSimulator(side).run(inputs) for side in (old, new)]

@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.proxies import Proxies
 from ..analysis.stages import INPUT, PACKAGE, stage_names
 from ..support.diagnostics import TileError, system_reason
 from ..support.files import is_device
+from ..support.json_values import Kind, entry, require
 
 if TYPE_CHECKING:
     from ..analysis.machine import Machine
@@ -28,7 +29,6 @@ MEASURED = {
 BUILD_FORMAT = "tile-build-report 1"
 PROXIES_FORMAT = "tile-proxies 1"
 _REMEDY = "give a package, or what --build-report or --guard-report wrote"
-_WRONG = (ValueError, TypeError, KeyError, AttributeError)
 
 
 @dataclass(frozen=True)
@@ -93,39 +93,51 @@ def _of_file(path: Path) -> Records:
         raise TileError(str(path), "is neither a package nor JSON", _REMEDY) from error
     try:
         return _of_content(content)
-    except (TypeError, AttributeError) as error:
-        raise TileError(str(path), "holds no proxies", _REMEDY) from error
-    except _WRONG as error:
+    except ValueError as error:
         raise TileError(str(path), f"holds no proxies: {error}", _REMEDY) from error
 
 
-def _of_content(content: dict[str, Any]) -> Records:
-    facts = {name: float(content[name]) for name in MEASURED if name in content}
+def _of_content(content: Any) -> Records:
+    require(content, Kind.TABLE, "the whole")
+    facts = {name: float(entry(content, name, Kind.NUMBER)) for name in MEASURED if name in content}
     if content.get("format") == BUILD_FORMAT:
-        return Records(_table(content["stages"]), facts, str(content["package"]))
+        return Records(_stages(content), facts, entry(content, "package", Kind.TEXT))
     if content.get("format") == PROXIES_FORMAT:
-        return Records(_table(content["stages"]))
+        return Records(_stages(content))
     if "passes" in content:
-        return Records(_of_passes(content["passes"]), facts)
+        return Records(_of_passes(entry(content, "passes", Kind.LIST)), facts)
     return Records(_table(content))
 
 
-def _of_passes(passes: list[dict[str, Any]]) -> dict[str, Proxies]:
+def _of_passes(passes: list[Any]) -> dict[str, Proxies]:
     """A guard's report: what the program was after each pass, where that was looked at."""
     found: dict[str, Proxies] = {}
-    name: Callable[[str], str] = stage_names()
+    stage: Callable[[str], str] = stage_names()
     for one in passes:
-        if one["before"] is None or one["after"] is None:
+        require(one, Kind.TABLE, "one of 'passes'")
+        name, mode, verdict = (entry(one, key, Kind.TEXT) for key in ("pass", "mode", "verdict"))
+        if one.get("before") is None or one.get("after") is None:
             continue
         if not found:
-            found[INPUT] = Proxies.from_json(one["before"])
-        undone = one["mode"] == "rollback" and one["verdict"] == "rejected"
-        found[name(one["pass"])] = Proxies.from_json(one["before" if undone else "after"])
+            found[INPUT] = _record(f"before pass '{name}'", one["before"])
+        undone = mode == "rollback" and verdict == "rejected"
+        found[stage(name)] = _record(f"after pass '{name}'", one["before" if undone else "after"])
     return found
 
 
-def _table(content: Mapping[str, Mapping[str, Any]]) -> dict[str, Proxies]:
-    return {name: Proxies.from_json(record) for name, record in content.items()}
+def _stages(content: Mapping[str, Any]) -> dict[str, Proxies]:
+    return _table(entry(content, "stages", Kind.TABLE))
+
+
+def _table(content: Mapping[str, Any]) -> dict[str, Proxies]:
+    return {name: _record(f"stage '{name}'", record) for name, record in content.items()}
+
+
+def _record(what: str, content: Any) -> Proxies:
+    try:
+        return Proxies.from_json(content)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
 
 
 def _of_package(path: Path, name: str | None, clock: bool, needs_machine: bool) -> Records:
@@ -140,8 +152,8 @@ def _of_package(path: Path, name: str | None, clock: bool, needs_machine: bool) 
     stages: dict[str, Proxies] = {}
     if PROXIES_FILE in package.reports:
         try:
-            stages = _table(cast("dict[str, Any]", json.loads(package.reports[PROXIES_FILE]))["stages"])
-        except _WRONG as error:
+            stages = _stages(require(json.loads(package.reports[PROXIES_FILE]), Kind.TABLE, "the whole"))
+        except ValueError as error:
             raise TileError(f"{path}/report/{PROXIES_FILE}", f"holds no proxies: {error}", "compile again") from error
     record = package_proxies(package, machine)
     timing = None

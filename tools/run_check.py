@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codegen.package import Package
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, printable
 from ..support.files import is_device
 
 Array = npt.NDArray[Any]
@@ -48,12 +48,13 @@ class OutputError:
 class Reference:
     """The model that a package was compiled from, loaded by onnxruntime."""
 
-    def __init__(self, package: Package, model: Path) -> None:
+    def __init__(self, package: Package, path: Path, model: Path) -> None:
+        """``path`` is where the package lies."""
         self._model = model
         self._samples = package.samples
         self._names = [layout.name for layout in package.outputs]
         runtime = _onnxruntime()
-        _require_same_model(model, package)
+        _require_same_model(model, package, path)
         self._session = _session(runtime, model)
         self._types = {one.name: _DTYPES.get(one.type, "float32") for one in self._session.get_inputs()}
 
@@ -116,12 +117,12 @@ def _onnxruntime() -> Any:
     return runtime
 
 
-def _require_same_model(model: Path, package: Package) -> None:
+def _require_same_model(model: Path, package: Package, path: Path) -> None:
     if is_device(model):
         raise TileError(str(model), "is a device", "give the .onnx file that the package was compiled from")
     data = model.read_bytes()
     if not package.model.sha256:
-        print("warning: the package does not say which model it is compiled from", file=sys.stderr)
+        print(f"warning: package {printable(str(path))} does not say which model it is compiled from", file=sys.stderr)
     elif hashlib.sha256(data).hexdigest() != package.model.sha256:
         what = f"is not the model that the package was compiled from ({package.model.name})"
         raise TileError(str(model), what, "name that model, or compile this one")

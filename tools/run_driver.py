@@ -49,7 +49,7 @@ class RunDriver:
             self._say(f"package {package_digest(options.package)}, {len(package.program.columns)} instructions")
         inputs = self._inputs(package)
         labels = None if options.labels is None else self._labels(options.labels, self._sample_count(package, inputs))
-        reference = None if options.model is None else Reference(package, options.model)
+        reference = None if options.model is None else Reference(package, options.package, options.model)
         if options.output is not None:
             require_fitting_path(options.output, len(package.outputs))
         if options.check_report is not None:

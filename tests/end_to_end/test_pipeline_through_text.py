@@ -86,7 +86,7 @@ def test_the_resources_of_a_tree_are_what_its_dumps_name(tree: Path) -> None:
 def test_a_tree_of_a_run_that_ends_early(error: BaseException, kept: bool, tmp_path: Path) -> None:
     module = ModuleOp([], {"a": ArrayAttr.get(np.arange(100, dtype=np.float32))})
     tree = IRTree(tmp_path)
-    run = PassRun(0, PASSES[0], module, make_context(), PASSES, BlockLooks())
+    run = PassRun(0, PASSES[0], PASSES[0].name, module, make_context(), PASSES, BlockLooks())
 
     def dump_and_end() -> None:
         with tree.open():

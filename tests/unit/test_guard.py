@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -21,12 +23,14 @@ from tilec.passes.guard import Guard, GuardedPipeline, GuardError, Mode, contrac
 from tilec.passes.guard_mode import GuardModePass
 from tilec.passes.ir_text import PrintOptions, ir_text
 from tilec.passes.manager import PassManager, Verifier
+from tilec.passes.pass_bug import PassBug
 from tilec.passes.pipeline import build_pipeline, pipeline_text
 from tilec.passes.registry import PASSES, all_passes
 from tilec.support.diagnostics import TileError
 from tilec.tools.tile_opt import main as tile_opt
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnregisteredOp, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnknownLoc, UnregisteredOp, i64
+from xdsl.ir import Block
 from xdsl.passes import ModulePass
 from xdsl.transforms.canonicalize import CanonicalizePass
 
@@ -122,6 +126,61 @@ def test_a_contract_that_a_pass_gives_itself_while_it_runs_is_none() -> None:
         guarded(Grants(), module_at("graph"))
 
 
+class NoMethod(ModulePass):
+    name = "theirs"
+    contract_with_options = "nonsense"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        pass
+
+
+class RaisingMethod(NoMethod):
+    def contract_with_options(self) -> Contract:
+        raise SystemExit(0)
+
+
+class NothingGiven(NoMethod):
+    def contract_with_options(self) -> None:
+        return None
+
+
+class NoContract(NoMethod):
+    contract = "it may do anything"
+
+
+@pytest.mark.parametrize(
+    ("one", "what"),
+    [
+        (NoMethod(), "TypeError: its contract_with_options is no method"),
+        (RaisingMethod(), "SystemExit: 0"),
+        (NothingGiven(), "TypeError: what its contract_with_options gives is of type NoneType, not a Contract"),
+        (NoContract(), "TypeError: its contract is of type str, not a Contract"),
+    ],
+)
+def test_an_error_in_a_contract_names_the_pass(one: ModulePass, what: str) -> None:
+    with pytest.raises(PassBug) as caught:
+        guarded(one, module_at("graph"))
+    assert str(caught.value) == f"pass 'theirs' failed: {what}"
+    assert not caught.value.is_ours
+    guarded(one, module_at("graph"), Mode.OFF)
+
+
+def test_a_pass_that_renames_itself_is_called_as_before() -> None:
+    class Renames(ModulePass):
+        name = "renames"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            type(self).name = "onnx-simplify"
+            one_replica(op)
+
+    with pytest.raises(GuardError, match="guard: pass 'renames': worse"):
+        guarded(Renames(), module_at("graph"))
+    Renames.name = "renames"
+    guard = Guard(Mode.REPORT, lambda text: None)
+    PassManager((Renames(), Renames()), (guard,)).run(make_context(), module_at("graph"))
+    assert [found.name for found in guard.examined] == ["renames", "renames"]
+
+
 def test_what_a_user_asks_for_is_no_decision_of_the_pass() -> None:
     """Without replicas, and with rows held back, the yardsticks for both are off; a subclass has no such leave."""
     for text in ("convert-onnx-to-spat{replicate=false}", "spat-schedule-peft{lead=1}"):
@@ -178,6 +237,74 @@ def test_rollback_restores_exactly() -> None:
     PassManager(build_pipeline("spat-merge-graph,spat-schedule-peft"), (Guard(), Verifier())).run(
         make_context(), module
     )
+
+
+def raises(module: ModuleOp) -> None:
+    one_replica(module)
+    module.attributes["more"] = StringAttr("x")
+    raise ValueError("half-way")
+
+
+def exits(module: ModuleOp) -> None:
+    one_replica(module)
+    raise SystemExit(0)
+
+
+def refuses(module: ModuleOp) -> None:
+    one_replica(module)
+    raise TileError("node 'conv1'", "too big", "shrink it")
+
+
+def leaves_nonsense(module: ModuleOp) -> None:
+    one_replica(module)
+    for op in module.walk():
+        op.properties.pop("replicas", None)
+
+
+def leaves_no_region(module: ModuleOp) -> None:
+    module.detach_region(module.regions[0])
+
+
+def leaves_two_blocks(module: ModuleOp) -> None:
+    module.body.add_block(Block())
+    module.location = UnknownLoc()
+
+
+@pytest.mark.parametrize(
+    ("edit", "error", "what"),
+    [
+        (raises, PassBug, "pass 'edit' failed: ValueError: half-way"),
+        (exits, PassBug, "pass 'edit' failed: SystemExit: 0"),
+        (refuses, TileError, "node 'conv1': too big"),
+        (leaves_nonsense, TileError, "pass 'edit': left an invalid module"),
+        (leaves_no_region, TileError, "pass 'edit': left an invalid module"),
+        (leaves_two_blocks, TileError, "pass 'edit': left an invalid module"),
+    ],
+)
+def test_rollback_restores_what_a_pass_that_fails_has_changed(
+    edit: Callable[[ModuleOp], None], error: type[Exception], what: str
+) -> None:
+    def content(module: ModuleOp) -> tuple[object, ...]:
+        text = ir_text(module, PrintOptions(generic=True, debuginfo=True))
+        return text, [(op.location, dict(op.attributes), dict(op.properties)) for op in module.walk()]
+
+    module = module_at("graph")
+    before = content(module)
+    with pytest.raises(error, match=what):
+        guarded(edit_pass(edit), module, Mode.ROLLBACK)
+    assert content(module) == before
+    PassManager(build_pipeline("spat-merge-graph,spat-schedule-peft"), (Guard(), Verifier())).run(
+        make_context(), module
+    )
+
+
+def test_rollback_of_a_pass_that_fails_keeps_the_passes_before() -> None:
+    module, expected = module_at("graph"), module_at("graph")
+    passes = [edit_pass(lambda module: module.attributes.update(more=StringAttr("x"))), edit_pass(raises)]
+    with pytest.raises(PassBug, match="half-way"):
+        GuardedPipeline(passes, Mode.ROLLBACK).run(make_context(), module)
+    expected.attributes["more"] = StringAttr("x")
+    assert ir_text(module) == ir_text(expected)
 
 
 def test_rollback_keeps_what_is_good() -> None:
@@ -272,6 +399,62 @@ def test_a_machine_that_cannot_be_loaded_is_rejected() -> None:
         guarded(edit_pass(lose), module_at("scheduled"))
 
 
+def without_arrays() -> ModuleOp:
+    """A network whose text names its weights by a digest that nobody has."""
+    text = ir_text(module_at("onnx"), PrintOptions(elide_larger_than=8))
+    return parsed(re.sub('@"[0-9a-f]{32}"', f'@"{"0" * 32}"', text))
+
+
+MISSING = f"""(array @"{"0" * 32}": the text names its data only by digest)"""
+
+
+def test_an_input_that_lacks_its_arrays_is_no_fault_of_the_first_pass() -> None:
+    with pytest.raises(GuardError) as caught:
+        guarded(CanonicalizePass(), without_arrays())
+    expected = f"error: guard: the proxies of the input cannot be computed {MISSING}; add --resources FILE.npz"
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(("mode", "done"), [(Mode.REPORT, "reported only"), (Mode.ROLLBACK, "its change is undone")])
+def test_an_input_that_lacks_its_arrays_in_other_modes(mode: Mode, done: str) -> None:
+    warnings: list[str] = []
+    guard = Guard(mode, warnings.append)
+    marks = [edit_pass(lambda module: module.attributes.update(x=StringAttr("y")), name) for name in ("one", "two")]
+    module = without_arrays()
+    PassManager(marks, (guard, Verifier())).run(make_context(), module)
+    reason = f"cannot be compared: the proxies of the input cannot be computed {MISSING}"
+    assert warnings == [
+        f"warning: guard: pass '{name}': {reason}; {done}; add --resources FILE.npz" for name in ("one", "two")
+    ]
+    assert [found.fault for found in guard.examined] == [reason, reason]
+    assert ("x" in module.attributes) == (mode is Mode.REPORT)
+
+
+def test_what_cannot_be_computed_before_a_pass_is_from_the_one_before_it() -> None:
+    def lose(module: ModuleOp) -> None:
+        module.attributes["tile.machine"] = StringAttr("nowhere")
+
+    def nothing(module: ModuleOp) -> None:
+        pass
+
+    warnings: list[str] = []
+    passes = [
+        edit_pass(nothing, "one"),
+        edit_pass(lose, "two"),
+        edit_pass(nothing, "three"),
+        edit_pass(nothing, "four"),
+    ]
+    PassManager(passes, (Guard(Mode.REPORT, warnings.append),)).run(make_context(), module_at("scheduled"))
+    assert [text.partition(" (")[0] for text in warnings] == [
+        "warning: guard: pass 'two': the proxies after it cannot be computed",
+        "warning: guard: pass 'three': cannot be compared: the proxies of what pass 'two' left cannot be computed",
+        "warning: guard: pass 'four': cannot be compared: the proxies of what pass 'two' left cannot be computed",
+    ]
+    silent = build_pipeline("guard-mode{mode=off passes=1}")
+    with pytest.raises(GuardError, match=r"error: guard: the proxies of what pass 'two' left cannot be computed \("):
+        PassManager((*silent, *passes[1:3]), (Guard(),)).run(make_context(), module_at("scheduled"))
+
+
 def test_renamed_work_is_rejected() -> None:
     """Work that goes by another name is not comparable, name by name."""
 
@@ -340,6 +523,23 @@ def test_the_promise_is_the_one_that_was_made_before_the_pass_ran() -> None:
 
     with pytest.raises(GuardError, match="width_of_node"):
         guarded(Cheat(), module_at("graph"))
+
+
+def test_a_pass_that_fails_without_a_guard_is_not_undone() -> None:
+    """Even if the one before it could have been."""
+
+    class Broken(ModulePass):
+        name = "broken"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            op.attributes["left"] = StringAttr("half")
+            raise KeyError("lost")
+
+    module = module_at("graph")
+    passes = (edit_pass(lambda module: None), GuardModePass(Mode.OFF), Broken())
+    with pytest.raises(PassBug):
+        PassManager(passes, (Guard(Mode.ROLLBACK),)).run(make_context(), module)
+    assert "left" in module.attributes
 
 
 @pytest.mark.parametrize("machine", ["tiny4", "reference144"])

@@ -9,7 +9,12 @@ from itertools import combinations, count, pairwise
 import numpy as np
 import pytest
 from compilation import lower
+from guard_programs import module_at, parsed
 from odd_models import MODELS, Build, Graph, build
+from tilec.codegen.build import build_package
+from tilec.codegen.guarded import guard_package
+from tilec.codegen.manifest import Origin
+from tilec.codegen.package import Package
 from tilec.dialects import pim
 from tilec.dialects.registry import make_context
 from tilec.lowering import plan_check
@@ -17,6 +22,7 @@ from tilec.lowering.event_order import PROLOGUE, Phase, event_key
 from tilec.lowering.onnx_importer import import_onnx
 from tilec.lowering.target import target_of
 from tilec.passes.guard import Guard
+from tilec.passes.ir_text import ir_text
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.pipeline import build_pipeline
 from xdsl.dialects.builtin import ModuleOp
@@ -266,6 +272,30 @@ def test_plans_that_were_refused(make: Build, shape: tuple[int, ...], machine: s
     PassManager(build_pipeline(pipeline), (Guard(), Verifier())).run(make_context(), module)
     plan_check.check_plan(module)
     check_plan(module)
+
+
+def test_a_constant_that_nothing_reads_is_on_no_core() -> None:
+    """Somebody's pass between bufferization and planning may leave one: it takes no memory and no instruction."""
+    packages: list[Package] = []
+    for unread in (False, True):
+        module = module_at("buffers")
+        found = next(op for op in module.walk() if isinstance(op, pim.ConstantRowsOp))
+        copied = found.clone()
+        if unread:
+            block = found.parent_block()
+            assert block is not None
+            block.insert_op_after(copied, found)
+        PassManager(build_pipeline("pim-plan-memory"), (Guard(), Verifier())).run(make_context(), module)
+        if unread:
+            assert copied.instances is not None
+            assert copied.instances.array.shape == (0, 3)
+            text = ir_text(module)
+            assert ir_text(parsed(text)) == text
+        plan_check.check_plan(module)
+        packages.append(guard_package(Guard(), module, build_package(module, Origin("net"), {}), 0.0))
+    without, with_unread = (package.program for package in packages)
+    assert np.array_equal(with_unread.core_start, without.core_start)
+    assert with_unread.columns.equals(without.columns)
 
 
 def test_the_replay_sees_an_overlap() -> None:

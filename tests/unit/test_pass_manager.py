@@ -15,6 +15,7 @@ from tilec.passes.pass_bug import PassBug
 from tilec.passes.statistics import PassStatistics, collect_statistics, record_statistic
 from tilec.passes.timing import PassTimer, Timer
 from tilec.support.diagnostics import TileError, TileErrors
+from tilec.tools.session import Ended
 from xdsl.context import Context
 from xdsl.dialects import test
 from xdsl.dialects.builtin import ModuleOp, StringAttr, i32
@@ -88,7 +89,7 @@ def run(*actions: Callable[[ModuleOp], object], watch: list[PassInstrumentation]
     return module
 
 
-def fail(error: Exception) -> Callable[[ModuleOp], object]:
+def fail(error: BaseException) -> Callable[[ModuleOp], object]:
     def action(module: ModuleOp) -> None:
         raise error
 
@@ -145,6 +146,18 @@ class TestErrors:
     def test_anything_else_is_a_bug(self) -> None:
         with pytest.raises(PassBug, match="pass 'action' failed: KeyError: 'lost'"):
             run(fail(KeyError("lost")))
+
+    @pytest.mark.parametrize("error", [SystemExit(0), SystemExit("all done"), GeneratorExit()])
+    def test_a_pass_cannot_end_the_tool(self, error: BaseException) -> None:
+        calls: list[str] = []
+        with pytest.raises(PassBug, match=f"pass 'action' failed: {type(error).__name__}: {error}"):
+            run(fail(error), watch=[Log("watch", calls)])
+        assert calls[-1] == "watch failed 0: PassBug"
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt(), Ended(15)])
+    def test_an_interrupt_is_none_of_the_pass(self, error: BaseException) -> None:
+        with pytest.raises(type(error)):
+            run(fail(error))
 
     def test_a_bug_in_a_pattern_does_not_print_the_module(self) -> None:
         class Broken(RewritePattern):

@@ -277,6 +277,21 @@ def test_start_up_time(source: Path) -> None:
         assert min(times) <= limit_seconds, arguments
 
 
+def test_a_pass_that_exits_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, plugin, output = tmp_path / "in.mlir", tmp_path / "plugin.py", tmp_path / "out.mlir"
+    source.write_text("builtin.module {}\n")
+    plugin.write_text(
+        "from xdsl.passes import ModulePass\n\nclass ExitPass(ModulePass):\n    name = 'exit-it'\n\n"
+        "    def apply(self, ctx, op):\n        raise SystemExit(0)\n"
+    )
+    for guard in ("error", "rollback", "off"):
+        arguments = [str(source), "--load-pass-plugin", str(plugin), "-p", "exit-it", "-o", str(output)]
+        assert tile_opt.main([*arguments, f"--guard={guard}"]) == 1
+        said = capsys.readouterr().err
+        assert said.startswith("error: tile-opt: pass 'exit-it' failed: SystemExit: 0; this is an error in the pass")
+        assert not output.exists()
+
+
 def test_a_crash_reproducer_runs_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
