@@ -110,7 +110,9 @@ class Proxies:
     )
     step_count: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "steps"))
     assignment: str | None = dataclasses.field(default=None, metadata=_about(Better.SAME, "classes and their cores"))
-    order: str | None = dataclasses.field(default=None, metadata=_about(Better.SAME, "order of lanes"))
+    order: str | None = dataclasses.field(
+        default=None, metadata=_about(Better.SAME, "order of lanes, and of the transfers of a package")
+    )
     busy_cycles: Counts | None = dataclasses.field(default=None, metadata=_about(Better.SHOWN, "busy cycles by core"))
     busy_cycles_max: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "busy cycles of the busiest core")

@@ -36,7 +36,7 @@ _GONE = {
     "a stream of instructions is no IR": ("ir_ops", "ir_values", "opaque_digest"),
     "lanes have become instructions, rows addresses": (
         *("compute_instances", "scheduled_lanes", "lanes_of_node", "lane_histogram", "span_cycles", "step_count"),
-        *("order", "product_slots", "unready_reads", "read_elements", "window_elements", "message_waits_of_node"),
+        *("product_slots", "unready_reads", "read_elements", "window_elements", "message_waits_of_node"),
         "row_bytes_of_core",
         "vector_turns_of_node",
     ),
@@ -80,6 +80,9 @@ def _counted(emission: Emission) -> dict[str, Clause]:
         "makespan_cycles": equals(
             constant(emission.path.cycles()),
             "the IR's schedule, instruction by instruction: messages come between instructions, not amid them",
+        ),
+        "order": equals(
+            constant(emission.path.order()), "messages and accesses to global memory, between the same instructions"
         ),
         "instructions": changes_meaning(constant(int(most.sum())), f"the IR's, zeros and constants, {scalars}"),
         "instructions_max": changes_meaning(constant(int(most.max(initial=0))), f"the same of one core, {scalars}"),

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..support.arrays import Ints
+from .isa import Op
+from .transfer_order import Transfers, order_digest
 
 _PLACES = 1 << 40
 """More than there are keys of events."""
@@ -76,6 +78,23 @@ class EventPath:
             late[sender] = start - at_sender + send
             late[receiver] = start - at_receiver + receive
         return int((last + np.array(late, np.int64)).max(initial=0))
+
+    def order(self) -> str:
+        """Stands for where in the work of its core each transfer has its place (:func:`.order_digest`)."""
+        schedule = self.schedule
+        first, _ = schedule.ends()
+        rows = np.flatnonzero(schedule.global_bytes)
+        core, moved = schedule.core_of(rows), schedule.global_bytes[rows]
+        none = np.zeros(len(rows), np.int64)
+        loads = Transfers(
+            np.where(moved > 0, int(Op.LD), int(Op.ST)), core, schedule.done[rows] - first[core], np.abs(moved), none
+        )
+        key, source, target, _, _, size = schedule.messages.T
+        messages = [
+            Transfers(np.full(len(key), int(op)), one, schedule.before(one, key) - first[one], size, other)
+            for op, one, other in ((Op.SEND, source, target), (Op.RECV, target, source))
+        ]
+        return order_digest([loads, *messages])
 
 
 @dataclass(frozen=True, eq=False)

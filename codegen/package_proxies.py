@@ -22,6 +22,7 @@ from .rendezvous import Rendezvous
 from .report import instruction_cycles
 from .stream_check import StreamCheck
 from .stream_path import stream_path
+from .transfer_order import stream_order
 
 _COMPUTES = np.isin(np.arange(OP_LIMIT), [Op.MVMUL, *VECTOR_OPS])
 _FRONT_END = np.isin(np.arange(OP_LIMIT), [Op.SETBW, *SCALAR_OPS])
@@ -114,6 +115,7 @@ def _times(program: Program, machine: Machine, precision: Precision, met: Rendez
         "busy_cycles_max": int(busy.max(initial=0)),
         "work_cycles": int(busy.sum()),
         "makespan_cycles": stream_path(program, work, met),
+        "order": stream_order(program, work),
     }
 
 

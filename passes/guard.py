@@ -398,10 +398,14 @@ def _examine(
         return Examined(name, mode, None, None, (), fault, seconds)
     changes = tuple(check(contract, before.proxies, after.proxies))
     harm = [change for change in changes if change.verdict.is_harm]
+    harm.sort(key=lambda change: change.field in _DIGESTS)  # They say least.
     fault = "; ".join(_describe(change, before, after) for change in harm[:MOST_CHANGES])
     if len(harm) > MOST_CHANGES:
         fault += f"; and {len(harm) - MOST_CHANGES} more"
     return Examined(name, mode, before, after, changes, fault, seconds)
+
+
+_DIGESTS = frozenset(("assignment", "order", "opaque_digest"))
 
 
 def _unknown(found: _NoSurvey, maker: str) -> str:

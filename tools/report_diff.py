@@ -78,12 +78,16 @@ def difference(before: Records, after: Records) -> dict[str, list[Change]]:
     return found
 
 
+JUDGED_BY_RESULTS = frozenset(("assignment", "order", "message_waits_of_node", "row_bytes_of_core"))
+"""What another schedule has otherwise, for better or worse: that is told by its cycles, messages and memory."""
+
+
 def is_regression(change: Change) -> bool:
     """Whether a change between two builds is for the worse. Where lanes run, and when messages go, is judged by what
     comes of it."""
-    if change.field == "message_waits_of_node" and change.verdict is Verdict.WORSE:
-        return False
-    return change.verdict.is_harm and change.field != "assignment"
+    if change.field in JUDGED_BY_RESULTS:
+        return change.verdict is Verdict.UNKNOWN
+    return change.verdict.is_harm
 
 
 def _level(record: Proxies | None) -> Level | None:

@@ -33,6 +33,7 @@ def layers_fused(can_fuse: CanFuse) -> CanFuse:
     "what a producer does is fused although it then waits for the consumer's other operand",
     Caught.GUARD,
     "lane_path_cycles",
+    program="spread",
 )
 def waits_for_the_other_operand(would_wait: CanFuse) -> CanFuse:
     return lambda *arguments: False
