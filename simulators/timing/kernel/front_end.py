@@ -25,7 +25,7 @@ from .layout import (
     Facts,
     State,
 )
-from .registers import arrive, decode
+from .registers import arrive, decode, remain
 from .spending import account, note
 
 
@@ -120,6 +120,17 @@ def advance(facts: Facts, code: Code, state: State, core: int, element: int, now
     elif facts.checks:
         load_spans(code, state, core, upcoming)
     state.last_issue[core] = now
+
+
+def stop(facts: Facts, code: Code, state: State) -> None:
+    """The simulator stops: what is in decode has been there since the last instruction left the front end."""
+    for core in range(facts.cores):
+        if code.first[core] < code.first[core + 1]:
+            held, cycles = -1, 1
+            if state.next[core] >= 0:
+                held = following(facts, code, core, state.next[core])
+                cycles = (facts.stop - 1 - state.last_issue[core]) // facts.period
+            remain(facts, code, state, core, held, cycles)
 
 
 def following(facts: Facts, code: Code, core: int, element: int) -> int:

@@ -17,6 +17,7 @@ from .layout import (
     SMUL,
     SMULI,
     SSUB,
+    STEADY,
     WRITES,
     Code,
     Facts,
@@ -25,7 +26,47 @@ from .layout import (
 
 
 def decode(facts: Facts, code: Code, state: State, core: int, element: int, upcoming: int, held: int) -> None:
-    """The element leaves decode after so many cycles there, and the upcoming one (or none: -1) arrives.
+    """The element leaves decode after so many cycles there, and the upcoming one (or none: -1) arrives."""
+    execute_cycles(facts, code, state, core, element, upcoming, held, held)
+    if code.kind[element] != BUBBLE:
+        for part in range(3):
+            length = code.range_length[element * 3 + part]
+            begin_at, end_at = NEVER, -NEVER
+            if length >= 0:
+                begin_at = code.range_offset[element * 3 + part]
+                register = code.range_register[element * 3 + part]
+                if register >= 0:
+                    begin_at += state.registers[core * REGISTERS + register]
+                end_at = begin_at + length
+            state.pending_span[core * 6 + part * 2] = begin_at
+            state.pending_span[core * 6 + part * 2 + 1] = end_at
+
+
+def remain(facts: Facts, code: Code, state: State, core: int, element: int, cycles: int) -> None:
+    """The simulator stops after so many cycles, while the element (or none: -1) is still in decode.
+
+    An instruction that overwrites its source and repeats (``scalars_repeat``) adds to it, negates it or multiplies it,
+    in 32 bits. Adding, negating and multiplying by an odd number never come to rest, unless they change nothing from
+    the beginning; multiplying by an even number, doubling and squaring do so after about 32 times. So after ``STEADY``
+    cycles all that follow are alike.
+    """
+    if element >= 0:
+        execute_cycles(facts, code, state, core, element, -1, min(cycles, STEADY), 0)
+    elif cycles > 0 and state.port[core * PORT + 10]:
+        state.evaluations[core * 4 + READS] += 1
+        state.port[core * PORT + 10] = 0
+    more = cycles - STEADY
+    if more > 0 and state.port[core * PORT + 10]:
+        state.evaluations[core * 4 + DECODES] += more
+        state.evaluations[core * 4 + READS] += 2 * more
+        state.evaluations[core * 4 + WRITES] += more
+        state.evaluations[core * 4 + SCALARS] += more
+
+
+def execute_cycles(
+    facts: Facts, code: Code, state: State, core: int, element: int, upcoming: int, held: int, departure: int
+) -> None:
+    """What happens in so many cycles of an element in decode; it leaves in that of its departure (if never: 0).
 
     A scalar instruction executes in each of these cycles in which its operands changed. The register file's port
     (``port``) holds what was read last: addresses of rd, rs1, rs2 and whether double words, then five values, and the
@@ -36,7 +77,7 @@ def decode(facts: Facts, code: Code, state: State, core: int, element: int, upco
     last_first, last_second = 0, 0
     cycle = 1
     while cycle <= held:
-        leaves = cycle == held
+        leaves = cycle == departure
         changed = 0
         if state.port[port + 10]:
             state.evaluations[counts + READS] += 1
@@ -58,18 +99,6 @@ def decode(facts: Facts, code: Code, state: State, core: int, element: int, upco
             if read(state, core) and (upcoming >= 0 or not leaves):
                 state.evaluations[counts + DECODES] += 1
         cycle = held if settled and cycle < held - 1 else cycle + 1
-    if code.kind[element] != BUBBLE:
-        for part in range(3):
-            length = code.range_length[element * 3 + part]
-            begin_at, end_at = NEVER, -NEVER
-            if length >= 0:
-                begin_at = code.range_offset[element * 3 + part]
-                register = code.range_register[element * 3 + part]
-                if register >= 0:
-                    begin_at += state.registers[core * REGISTERS + register]
-                end_at = begin_at + length
-            state.pending_span[core * 6 + part * 2] = begin_at
-            state.pending_span[core * 6 + part * 2 + 1] = end_at
 
 
 def arrive(code: Code, state: State, core: int, element: int) -> None:
