@@ -321,10 +321,11 @@ class _Evaluation:
         return total_mw * core.period
 
     def _fetches(self, core: int, issued: int) -> int:
-        length = self._length(core)
+        """Three before the first one is issued, if there is time for them."""
+        length, edges = self._length(core), (self.run.limit_ps - 1) // self.period + 1
         if self.run.options.looped:
-            return 1 if length == 1 else issued + 3
-        return min(length, issued + 3)
+            return 1 if length == 1 else min(edges, issued + 3)
+        return min(length, edges, issued + 3)
 
 
 def _ns(picoseconds: int) -> float:

@@ -92,8 +92,9 @@ def execute_cycles(
         state.port[port + 10] = changed
         moved = 0
         if leaves and upcoming >= 0:
-            state.evaluations[counts + DECODES] += 1
             moved = address(code, state, core, upcoming)
+            if not facts.looped or code.loop[core] < code.first[core + 1] - 1:
+                state.evaluations[counts + DECODES] += 1
         if changed or moved:
             state.evaluations[counts + READS] += 1
             if read(state, core) and (upcoming >= 0 or not leaves):
@@ -105,8 +106,6 @@ def arrive(code: Code, state: State, core: int, element: int) -> None:
     """The first instruction arrives at decode."""
     for register in range(REGISTERS):
         state.registers[core * REGISTERS + register] = 0
-    state.evaluations[core * 4 + READS] = 1
-    state.evaluations[core * 4 + WRITES] = 1
     if address(code, state, core, element):
         state.evaluations[core * 4 + READS] += 1
 
