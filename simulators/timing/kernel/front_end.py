@@ -32,7 +32,7 @@ from .registers import arrive, decode, remain
 from .spending import account, note
 
 
-def begin(facts: Facts, code: Code, state: State) -> None:
+def begin(facts: Facts, code: Code, state: State, limit: int) -> None:
     """The first instruction is in decode at the first edge, and in front of the units at the second."""
     for core in range(facts.cores):
         state.next[core] = code.first[core]
@@ -50,7 +50,7 @@ def begin(facts: Facts, code: Code, state: State) -> None:
         state.evaluations[4 * core + WRITES] = 1
         if code.first[core] < code.first[core + 1]:
             if facts.interprets:
-                first_cycles(facts, code, state, core, code.first[core])
+                first_cycles(facts, code, state, core, code.first[core], limit)
             elif facts.checks:
                 load_spans(code, state, core, code.first[core])
             edge_at(facts, state, 2 * facts.period, core, SETTLE, 0)
@@ -58,12 +58,12 @@ def begin(facts: Facts, code: Code, state: State) -> None:
             state.left[core] = 0
 
 
-def first_cycles(facts: Facts, code: Code, state: State, core: int, element: int) -> None:
-    """The first instruction arrives at decode and leaves it, if the simulator does not stop before."""
-    if facts.stop > facts.period:
+def first_cycles(facts: Facts, code: Code, state: State, core: int, element: int, limit: int) -> None:
+    """The first instruction arrives at decode and leaves it, if the run does not end before."""
+    if limit > facts.period:
         arrive(code, state, core, element)
         state.evaluations[4 * core + DECODES] = 1
-    if facts.stop > 2 * facts.period and not stays_in_decode(facts, code, core):
+    if limit > 2 * facts.period and not stays_in_decode(facts, code, core):
         decode(facts, code, state, core, element, following(facts, code, core, element), 1)
 
 
@@ -142,7 +142,7 @@ def stop(facts: Facts, code: Code, state: State) -> None:
             if stays_in_decode(facts, code, core):
                 held = code.first[core]
                 cycles = (facts.stop - 1) // facts.period - 1
-                if code.op[held] == SETBW and cycles > 0:
+                if code.op[held] == SETBW and cycles > 0:  # once more, since the widths have changed
                     state.evaluations[4 * core + DECODES] += 1
             elif state.next[core] >= 0:
                 held = following(facts, code, core, state.next[core])

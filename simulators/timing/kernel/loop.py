@@ -35,7 +35,7 @@ from .units import go_on
 def run(facts: Facts, code: Code, state: State, limit: int) -> int:
     """Executes everything that happens before ``limit``: :data:`DONE`, :data:`CUT` or :data:`NO_ROOM`."""
     state.chip[FREE_MESSAGE] = -1
-    begin(facts, code, state)
+    begin(facts, code, state, limit)
     ending = run_with_heap(facts, code, state, limit) if facts.heap_order else run_in_turn(facts, code, state, limit)
     if facts.interprets:
         stop(facts, code, state)

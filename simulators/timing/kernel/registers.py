@@ -93,7 +93,7 @@ def execute_cycles(
         moved = 0
         if leaves and upcoming >= 0:
             moved = address(code, state, core, upcoming)
-            if not facts.looped or code.loop[core] < code.first[core + 1] - 1:
+            if not facts.looped or code.loop[core] < code.first[core + 1] - 1:  # else the instruction is the same
                 state.evaluations[counts + DECODES] += 1
         if changed or moved:
             state.evaluations[counts + READS] += 1
