@@ -17,7 +17,6 @@ from .kernel.layout import (
     GLOBAL_BUSY,
     LOCAL_TIME,
     MATRIX_TIME,
-    PORT,
     READS,
     SCALAR_TIME,
     SCALARS,
@@ -303,8 +302,6 @@ class _Evaluation:
             return 0.0
         core = run.machine.architecture.chip_config.core_config
         counts = np.array(run.state.evaluations, np.int64).reshape(-1, 4)
-        if run.cut == 0:
-            counts[:, READS] += np.array(run.state.port, np.int64).reshape(-1, PORT)[:, -1]
         issued = np.array(run.state.issued, np.int64)
         if not run.options.quirks.energy_per_evaluation:
             row = run.elements.row
@@ -324,10 +321,11 @@ class _Evaluation:
         return total_mw * core.period
 
     def _fetches(self, core: int, issued: int) -> int:
-        length = self._length(core)
+        """Three before the first one is issued, if there is time for them."""
+        length, edges = self._length(core), (self.run.limit_ps - 1) // self.period + 1
         if self.run.options.looped:
-            return 1 if length == 1 else issued + 3
-        return min(length, issued + 3)
+            return 1 if length == 1 else min(edges, issued + 3)
+        return min(length, edges, issued + 3)
 
 
 def _ns(picoseconds: int) -> float:

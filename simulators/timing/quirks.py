@@ -40,13 +40,14 @@ class Quirks:
     misread_offsets: bool = True
     """Offsets of rs1 and rs2 are switched on by bits of the offset itself, not of ``offset_select``."""
     scalars_repeat: bool = True
-    """A scalar instruction executes again every cycle while it is held up at decode."""
+    """A scalar instruction executes again every cycle while it is held up at decode, be it to the end."""
     unfinished_scalar_end: bool = True
     """A core whose last instruction is scalar never finishes."""
     last_instant_lost: bool = True
     """What would happen exactly at the end of the simulated time does not."""
     energy_per_evaluation: bool = True
-    """Decode and register file take energy whenever the simulator evaluates them, not once an instruction."""
+    """Decode and register file take energy whenever the simulator evaluates them, not once an instruction that
+    leaves decode."""
     heap_order: bool = True
     """Simultaneous events happen in the order in which they leave the simulator's heap, which has no rule for ties:
     cores that run in step get clocks that are artefacts, and the result depends a little on ``sim_time_ns`` (by default

@@ -101,21 +101,20 @@ def run_program(program: Program | JsonProgram, machine: Machine, options: Timin
     costs = costs_of(stream, machine, quirks)
     evaluates = any(getattr(core, name) for name in FRONT_END_POWERS)
     serial = core.rob_size == 1
-    progress = _progress_ps(machine, options)
+    total_ns = machine.architecture.sim_config.sim_time * 1e6 if options.sim_time_ns is None else options.sim_time_ns
     interprets = evaluates or (not serial and (options.looped or _overwrites_sources(stream)))
     period = int(picoseconds(core.period))
     folds = options.folds and not interprets
     folding = Folding(folds, serial and not quirks.heap_order and not options.records, options.looped, passes)
     elements = elements_of(stream, costs, period, folding, quirks)
-    facts = _facts(stream, machine, options, elements, interprets, period, progress)
+    facts = _facts(stream, machine, options, elements, interprets, period, total_ns)
     flits = flit_table(stream, machine, quirks)
     compiles = options.compiles
     if compiles is None:
         rounds = _USUAL_ROUNDS if options.looped else 1
         compiles = len(elements.row) * rounds >= WORTH_COMPILING and can_compile()
     code = _code(stream, machine, quirks, costs, elements, flits, facts, passes)
-    limit = NEVER if options.sim_time_ns is None else int(picoseconds(options.sim_time_ns))
-    limit += 0 if quirks.last_instant_lost else 1
+    limit = NEVER if options.sim_time_ns is None else facts.stop
     facts, state, ending = _executed(facts, code, len(elements.row), limit, compiles)
     return Run(machine, options, stream, costs, elements, facts, code, state, passes, limit, ending == CUT)
 
@@ -130,14 +129,6 @@ def _executed(facts: Facts, code: Code, elements: int, limit: int, compiles: boo
             return facts, state, ending
         rooms = {name: 4 * getattr(facts, name) for name in ("room", "edge_room", "message_room")}
         facts = facts._replace(**rooms)
-
-
-def _progress_ps(machine: Machine, options: TimingOptions) -> int:
-    """The time between steps of the simulator's progress bar."""
-    total = options.sim_time_ns
-    if total is None:
-        total = machine.architecture.sim_config.sim_time * 1e6
-    return max(1, int(picoseconds(total / PROGRESS_STEPS)))
 
 
 def _check_loops(stream: Stream, options: TimingOptions) -> None:
@@ -164,7 +155,7 @@ def _facts(
     elements: Elements,
     interprets: bool,
     period: int,
-    progress: int,
+    total_ns: float,
 ) -> Facts:
     quirks = options.quirks
     most = len(elements.row) + 1 if not options.looped else MOST_ENTRIES
@@ -185,7 +176,8 @@ def _facts(
         sees_write_after_write=int(not quirks.unseen_write_after_write),
         repeats=int(quirks.scalars_repeat),
         heap_order=int(quirks.heap_order),
-        progress=progress,
+        progress=max(1, int(picoseconds(total_ns / PROGRESS_STEPS))),
+        stop=int(picoseconds(total_ns)) + (0 if quirks.last_instant_lost else 1),
         records=int(options.records),
         room=2 * threads + 2,
         edge_room=threads + stream.core_count * (units + 8),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tilec.analysis.architecture import SimConfig
 from tilec.analysis.machine import Machine
 from tilec.codegen.json_reader import JsonProgram, parse_program_json
 from tilec.simulators.timing import Quirks, TimingOptions, TimingResult, simulate
@@ -172,6 +173,19 @@ def test_energy_is_taken_once_an_instruction_without_the_quirk() -> None:
         assert run(case, off).energy.front_end_pj == times, power
     decoding = Case([lines], [], [], machine(inst_decode_dynamic_power=1.0))
     assert run(decoding, Quirks()).energy.front_end_pj > 5
+
+
+def test_what_is_in_decode_at_the_end_takes_energy() -> None:
+    """WAIT is never over. The scalar instruction is in decode from 3 ns on, and executes at 4, ... 49,999, or at 4."""
+    never = {"op": "wait", "event_register": 0, "wait_value": 1}
+    lines = [never, ADD, {"op": "saddi", "rd": 5, "rs1": 5, "imm": 7}, FILL]
+    case = Case([lines], [], [], machine(scalar_dynamic_power=1.0), limit_ns=50_000)
+    assert run(case, Quirks()).energy.front_end_pj == 50_000 - 4
+    assert run(case, Quirks(scalars_repeat=False)).energy.front_end_pj == 1
+    assert run(case, Quirks(energy_per_evaluation=False)).energy.front_end_pj == 0
+    short = dataclasses.replace(case.machine.architecture, sim_config=SimConfig(sim_time=0.02))
+    until = dataclasses.replace(case, machine=dataclasses.replace(case.machine, architecture=short), limit_ns=None)
+    assert run(until, Quirks()).energy.front_end_pj == 20_000 - 4
 
 
 def test_every_quirk_is_tested_and_documented() -> None:

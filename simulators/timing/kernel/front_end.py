@@ -16,20 +16,23 @@ from .layout import (
     ISSUE,
     ISSUE_AT,
     MATRIX,
+    READS,
     RETIRE,
+    SETBW,
     SETTLE,
     TRANSFER_UNIT,
     VECTOR,
     VECTOR_UNIT,
+    WRITES,
     Code,
     Facts,
     State,
 )
-from .registers import arrive, decode
+from .registers import arrive, decode, remain
 from .spending import account, note
 
 
-def begin(facts: Facts, code: Code, state: State) -> None:
+def begin(facts: Facts, code: Code, state: State, limit: int) -> None:
     """The first instruction is in decode at the first edge, and in front of the units at the second."""
     for core in range(facts.cores):
         state.next[core] = code.first[core]
@@ -43,16 +46,25 @@ def begin(facts: Facts, code: Code, state: State) -> None:
         state.left[core] = -1
         state.last_issue[core] = 2 * facts.period
         state.base[core] = 2 * facts.period
+        state.evaluations[4 * core + READS] = 1
+        state.evaluations[4 * core + WRITES] = 1
         if code.first[core] < code.first[core + 1]:
             if facts.interprets:
-                arrive(code, state, core, code.first[core])
-                state.evaluations[4 * core + DECODES] = 1
-                decode(facts, code, state, core, code.first[core], following(facts, code, core, code.first[core]), 1)
+                first_cycles(facts, code, state, core, code.first[core], limit)
             elif facts.checks:
                 load_spans(code, state, core, code.first[core])
             edge_at(facts, state, 2 * facts.period, core, SETTLE, 0)
         else:
             state.left[core] = 0
+
+
+def first_cycles(facts: Facts, code: Code, state: State, core: int, element: int, limit: int) -> None:
+    """The first instruction arrives at decode and leaves it, if the run does not end before."""
+    if limit > facts.period:
+        arrive(code, state, core, element)
+        state.evaluations[4 * core + DECODES] = 1
+    if limit > 2 * facts.period and not stays_in_decode(facts, code, core):
+        decode(facts, code, state, core, element, following(facts, code, core, element), 1)
 
 
 def edge(facts: Facts, code: Code, state: State, core: int, what: int, argument: int, now: int) -> None:
@@ -120,6 +132,27 @@ def advance(facts: Facts, code: Code, state: State, core: int, element: int, now
     elif facts.checks:
         load_spans(code, state, core, upcoming)
     state.last_issue[core] = now
+
+
+def stop(facts: Facts, code: Code, state: State) -> None:
+    """The simulator stops: what is in decode has been there since the last instruction left the front end."""
+    for core in range(facts.cores):
+        if code.first[core] < code.first[core + 1]:
+            held, cycles = -1, 1
+            if stays_in_decode(facts, code, core):
+                held = code.first[core]
+                cycles = (facts.stop - 1) // facts.period - 1
+                if code.op[held] == SETBW and cycles > 0:  # once more, since the widths have changed
+                    state.evaluations[4 * core + DECODES] += 1
+            elif state.next[core] >= 0:
+                held = following(facts, code, core, state.next[core])
+                cycles = (facts.stop - 1 - state.last_issue[core]) // facts.period
+            remain(facts, code, state, core, held, cycles)
+
+
+def stays_in_decode(facts: Facts, code: Code, core: int) -> int:
+    """Whether a core in a loop has nothing but one scalar instruction, which nothing pushes out of decode."""
+    return facts.looped and code.loop[core] < 0
 
 
 def following(facts: Facts, code: Code, core: int, element: int) -> int:

@@ -82,6 +82,8 @@ class Facts(NamedTuple):
     """Whether the simulator's heap of events is modelled; otherwise waits are first come, first served."""
     progress: int
     """The time between steps of the simulator's progress bar, which are in its heap."""
+    stop: int
+    """When the simulator stops: the run's limit, or without one the machine file's ``sim_time``."""
     records: int
     """Whether ``moments`` are noted."""
     room: int
@@ -242,3 +244,5 @@ takes its handshake, and its data or its request to global memory; global memory
 MOMENTS = 10
 PORT = 11
 DECODES, READS, WRITES, SCALARS = range(4)
+STEADY = 64
+"""After so many cycles in decode, a scalar instruction does in every cycle what it still does: see ``registers``."""

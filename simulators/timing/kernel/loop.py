@@ -8,7 +8,7 @@ goes on after all of that.
 
 from __future__ import annotations
 
-from .front_end import begin, edge, settle
+from .front_end import begin, edge, settle, stop
 from .heaps import extract_wait, insert_wait, pop_edge, skip_idle_ticks
 from .layout import (
     ARGUMENT_BITS,
@@ -35,9 +35,15 @@ from .units import go_on
 def run(facts: Facts, code: Code, state: State, limit: int) -> int:
     """Executes everything that happens before ``limit``: :data:`DONE`, :data:`CUT` or :data:`NO_ROOM`."""
     state.chip[FREE_MESSAGE] = -1
-    begin(facts, code, state)
-    if facts.heap_order:
-        return run_with_heap(facts, code, state, limit)
+    begin(facts, code, state, limit)
+    ending = run_with_heap(facts, code, state, limit) if facts.heap_order else run_in_turn(facts, code, state, limit)
+    if facts.interprets:
+        stop(facts, code, state)
+    return ending
+
+
+def run_in_turn(facts: Facts, code: Code, state: State, limit: int) -> int:
+    """With waits of one instant in the order in which they began."""
     while state.chip[EDGES] > 0:
         now = state.edge_time[0]
         if now >= limit:

@@ -17,6 +17,7 @@ from .layout import (
     SMUL,
     SMULI,
     SSUB,
+    STEADY,
     WRITES,
     Code,
     Facts,
@@ -25,39 +26,8 @@ from .layout import (
 
 
 def decode(facts: Facts, code: Code, state: State, core: int, element: int, upcoming: int, held: int) -> None:
-    """The element leaves decode after so many cycles there, and the upcoming one (or none: -1) arrives.
-
-    A scalar instruction executes in each of these cycles in which its operands changed. The register file's port
-    (``port``) holds what was read last: addresses of rd, rs1, rs2 and whether double words, then five values, and the
-    last write; the simulator takes energy for every evaluation of these, which are counted as it makes them.
-    """
-    port = core * PORT
-    counts = core * 4
-    last_first, last_second = 0, 0
-    cycle = 1
-    while cycle <= held:
-        leaves = cycle == held
-        changed = 0
-        if state.port[port + 10]:
-            state.evaluations[counts + READS] += 1
-        if code.kind[element] == BUBBLE and code.op[element] != SETBW:
-            first = state.registers[core * REGISTERS + code.rs1[element]]
-            second = state.registers[core * REGISTERS + code.rs2[element]]
-            if cycle == 1 or (facts.repeats and (first != last_first or second != last_second)):
-                state.evaluations[counts + SCALARS] += 1
-                changed = execute(code, state, core, element, first, second)
-                last_first, last_second = first, second
-        settled = changed == 0 and state.port[port + 10] == 0
-        state.port[port + 10] = changed
-        moved = 0
-        if leaves and upcoming >= 0:
-            state.evaluations[counts + DECODES] += 1
-            moved = address(code, state, core, upcoming)
-        if changed or moved:
-            state.evaluations[counts + READS] += 1
-            if read(state, core) and (upcoming >= 0 or not leaves):
-                state.evaluations[counts + DECODES] += 1
-        cycle = held if settled and cycle < held - 1 else cycle + 1
+    """The element leaves decode after so many cycles there, and the upcoming one (or none: -1) arrives."""
+    execute_cycles(facts, code, state, core, element, upcoming, held, held)
     if code.kind[element] != BUBBLE:
         for part in range(3):
             length = code.range_length[element * 3 + part]
@@ -72,12 +42,70 @@ def decode(facts: Facts, code: Code, state: State, core: int, element: int, upco
             state.pending_span[core * 6 + part * 2 + 1] = end_at
 
 
+def remain(facts: Facts, code: Code, state: State, core: int, element: int, cycles: int) -> None:
+    """The simulator stops after so many cycles, while the element (or none: -1) is still in decode.
+
+    An instruction that overwrites its source and repeats (``scalars_repeat``) adds to it, negates it or multiplies it,
+    in 32 bits. Adding, negating and multiplying by an odd number never come to rest, unless they change nothing from
+    the beginning; multiplying by an even number, doubling and squaring do so after about 32 times. So after ``STEADY``
+    cycles all that follow are alike.
+    """
+    if element >= 0:
+        execute_cycles(facts, code, state, core, element, -1, min(cycles, STEADY), 0)
+    elif cycles > 0 and state.port[core * PORT + 10]:
+        state.evaluations[core * 4 + READS] += 1
+        state.port[core * PORT + 10] = 0
+    more = cycles - STEADY
+    if more > 0 and state.port[core * PORT + 10]:
+        state.evaluations[core * 4 + DECODES] += more
+        state.evaluations[core * 4 + READS] += 2 * more
+        state.evaluations[core * 4 + WRITES] += more
+        state.evaluations[core * 4 + SCALARS] += more
+
+
+def execute_cycles(
+    facts: Facts, code: Code, state: State, core: int, element: int, upcoming: int, held: int, departure: int
+) -> None:
+    """What happens in so many cycles of an element in decode; it leaves in that of its departure (if never: 0).
+
+    A scalar instruction executes in each of these cycles in which its operands changed. The register file's port
+    (``port``) holds what was read last: addresses of rd, rs1, rs2 and whether double words, then five values, and the
+    last write; the simulator takes energy for every evaluation of these, which are counted as it makes them.
+    """
+    port = core * PORT
+    counts = core * 4
+    last_first, last_second = 0, 0
+    cycle = 1
+    while cycle <= held:
+        leaves = cycle == departure
+        changed = 0
+        if state.port[port + 10]:
+            state.evaluations[counts + READS] += 1
+        if code.kind[element] == BUBBLE and code.op[element] != SETBW:
+            first = state.registers[core * REGISTERS + code.rs1[element]]
+            second = state.registers[core * REGISTERS + code.rs2[element]]
+            if cycle == 1 or (facts.repeats and (first != last_first or second != last_second)):
+                state.evaluations[counts + SCALARS] += 1
+                changed = execute(code, state, core, element, first, second)
+                last_first, last_second = first, second
+        settled = changed == 0 and state.port[port + 10] == 0
+        state.port[port + 10] = changed
+        moved = 0
+        if leaves and upcoming >= 0:
+            moved = address(code, state, core, upcoming)
+            if not facts.looped or code.loop[core] < code.first[core + 1] - 1:  # else the instruction is the same
+                state.evaluations[counts + DECODES] += 1
+        if changed or moved:
+            state.evaluations[counts + READS] += 1
+            if read(state, core) and (upcoming >= 0 or not leaves):
+                state.evaluations[counts + DECODES] += 1
+        cycle = held if settled and cycle < held - 1 else cycle + 1
+
+
 def arrive(code: Code, state: State, core: int, element: int) -> None:
     """The first instruction arrives at decode."""
     for register in range(REGISTERS):
         state.registers[core * REGISTERS + register] = 0
-    state.evaluations[core * 4 + READS] = 1
-    state.evaluations[core * 4 + WRITES] = 1
     if address(code, state, core, element):
         state.evaluations[core * 4 + READS] += 1
 

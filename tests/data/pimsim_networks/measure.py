@@ -34,25 +34,41 @@ def main(simulator: Path, network: Path) -> None:
 def measure(
     simulator: Path, network: Path, program: Path, scratch: Path, mode: int, rob_size: int, sim_time_ms: float
 ) -> dict[str, Any]:
-    machine = json.loads(MACHINE.read_text())
-    machine["chip_config"]["core_config"]["rob_size"] = rob_size
-    machine["chip_config"]["network_config"]["net_config_file_path"] = str(network.resolve())
-    machine["sim_config"] = {"sim_mode": mode, "sim_time": sim_time_ms, "report_verbose_level": 1}
-    (scratch / "machine.json").write_text(json.dumps(machine))
-    command = [str(simulator), str(program), str(scratch / "machine.json")]
+    machine = write_machine(network, scratch, mode, rob_size, sim_time_ms)
+    command = [str(simulator), str(program), str(machine)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found: dict[str, Any] = {"mode": mode, "rob_size": rob_size, "sim_time_ms": sim_time_ms}
     found["energy_pj"] = float(number(printed, r"average energy:\s+(\S+) pJ"))
     if mode == THROUGHPUT:
         rounds = [int(count) for count in re.findall(r"- rounds:\s+(\d+) samples", printed)]
         return found | {"cores": len(rounds), "rounds": sum(rounds), "fewest_rounds": min(rounds)}
-    fetched = [int(time) * UNITS[unit] for time, unit in re.findall(r"core :\d+ reached time:(\d+) (\w+)", printed)]
-    assert len(fetched) == len(re.findall(r"reached time", printed))
     return found | {
         "cores": len(re.findall(r"core: \d+ finish", printed)),
-        "latency_ns": round(float(number(printed, r"latency:\s+(\S+) ms")) * 1e6),
-        "fetch_ends_ns": sum(fetched),
+        "latency_ns": latency_ns(printed),
+        "fetch_ends_ns": sum(fetch_ends_ns(printed).values()),
     }
+
+
+def write_machine(network: Path, scratch: Path, mode: int, rob_size: int, sim_time_ms: float) -> Path:
+    machine = json.loads(MACHINE.read_text())
+    machine["chip_config"]["core_config"]["rob_size"] = rob_size
+    machine["chip_config"]["network_config"].pop("mesh", None)
+    machine["chip_config"]["network_config"]["net_config_file_path"] = str(network.resolve())
+    machine["sim_config"] = {"sim_mode": mode, "sim_time": sim_time_ms, "report_verbose_level": 1}
+    path = scratch / "machine.json"
+    path.write_text(json.dumps(machine))
+    return path
+
+
+def latency_ns(printed: str) -> int:
+    return round(float(number(printed, r"latency:\s+(\S+) ms")) * 1e6)
+
+
+def fetch_ends_ns(printed: str) -> dict[int, int]:
+    """When each core fetched the end of its list."""
+    found = re.findall(r"core :(\d+) reached time:(\d+) (\w+)", printed)
+    assert len(found) == len(re.findall(r"reached time", printed))
+    return {int(core): int(time) * UNITS[unit] for core, time, unit in found}
 
 
 def number(text: str, pattern: str) -> str:
