@@ -154,6 +154,19 @@ def sends_last(package: Package) -> Package:
     return taking(package, np.array(order + held))
 
 
+def store_after_the_next(package: Package) -> Package:
+    """A row is stored after what its core computes next, not before."""
+    program = package.program
+    core, op = program.core_of_rows(), program.columns.op
+    computes = rows_of(package, Op.MVMUL, *VECTOR_OPS)
+    for store in rows_of(package, Op.ST).tolist():
+        behind = computes[(computes > store) & (core[computes] == core[store])]
+        if len(behind):
+            rows = np.insert(np.delete(np.arange(len(op)), store), int(behind[0]), store)
+            return taking(package, rows)
+    raise AssertionError("no core computes after it has stored")
+
+
 def cores_exchanged(package: Package) -> Package:
     """Two cores change places, with all that they have, which is not of the same nodes."""
     return exchanged(package, unlike_the_first(package))
@@ -271,6 +284,7 @@ SABOTAGES = (
     sabotage(widths_again, "instruction_kinds"),
     sabotage(other_widths, "machine", "busy_cycles"),
     sabotage(sends_last, "makespan_cycles", twin=loads_of_registers_exchanged),
+    sabotage(store_after_the_next, "order", twin=loads_of_registers_exchanged),
     sabotage(cores_exchanged, "assignment", twin=cores_there_and_back),
     sabotage(weights_twice, "weight_elements"),
     sabotage(more_global_memory, "host_bytes"),

@@ -396,6 +396,7 @@ PACKAGES = {
     packages.without_a_product: (Trade.HOST_WORK,),
     packages.without_a_store: (Trade.HOST_WORK,),
     packages.sends_last: (Trade.LONGER_PATH, Trade.SERIAL_MESSAGES, Trade.DEPENDENT),
+    packages.store_after_the_next: (Trade.LONGER_PATH,),
     packages.send_in_two: (Trade.SPLIT_SEND,),
 }
 
