@@ -156,6 +156,16 @@ def constant(value: object) -> MappingFunction:
     return lambda before, after: value
 
 
+def or_hardly_more(name: str, part: int) -> MappingFunction:
+    """The field ``name`` of the record before, and one part in ``part`` more."""
+
+    def mapped(before: Proxies, after: Proxies) -> int | None:
+        value: int | None = getattr(before, name)
+        return None if value is None else value + value // part
+
+    return mapped
+
+
 def times(name: str, factor: int) -> MappingFunction:
     """The field ``name`` of the record before, so many times: a number, or that of each node."""
 

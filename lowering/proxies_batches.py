@@ -127,7 +127,8 @@ class _Fields:
                 lanes[name] = max(lanes.get(name, 0), batch.lanes)
             if batch.cost.products:
                 cores = batch.replicas if batch.schedule is None else len(batch.core_set)
-                for name in batch.names:
+                # What is left of a layer without weights may be part of the next one.
+                for name in batch.by_node["product_elements"].keys() - {UNNAMED}:
                     # Of parts of a layer, the one of fewest replicas: rows are whole when that has done its own.
                     width[name] = min(width.get(name, cores), cores)
         return {

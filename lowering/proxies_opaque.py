@@ -86,8 +86,8 @@ def opaque_digest(ops: Sequence[Operation], module: ModuleOp) -> str:
         regions = [[[str(one) for one in block.arg_types] for block in region.blocks] for region in op.regions]
         place = places.of(op.parent) if op in opaque else None
         state.update(repr((_name(op), operands, successors, _attributes(op), types, regions, place)).encode())
-    for op in places.around:
-        state.update(repr((op.name, _attributes(op) if _is_theirs(op) else [])).encode())
+    for function in places.around:
+        state.update(repr(_attributes(function) if _is_theirs(function) else []).encode())
     return state.hexdigest()
 
 
@@ -97,8 +97,8 @@ class _Places:
     def __init__(self, opaque: Sequence[Operation]) -> None:
         self._number = {op: number for number, op in enumerate(opaque)}
         self._known: dict[Block | None, tuple[object, ...]] = {None: ()}
-        self.around: dict[Operation, None] = {}
-        """Functions and modules that some op stands in."""
+        self.around: dict[FuncOp, None] = {}
+        """Functions that some op stands in."""
 
     def of(self, block: Block | None) -> tuple[object, ...]:
         """From the inside to the outside, up to an op that the guard does not know."""
@@ -112,7 +112,8 @@ class _Places:
             if number is not None:
                 self._known[block] = (*here, number)
             else:
-                self.around[parent] = None
+                if isinstance(parent, FuncOp):
+                    self.around[parent] = None
                 self._known[block] = (*here, _symbol(parent), *self.of(parent.parent))
         return self._known[block]
 
@@ -127,11 +128,9 @@ def _symbol(op: Operation) -> str:
     return str(unnamed.index(op)) if op.sym_name is None else op.sym_name.data
 
 
-def _is_theirs(op: Operation) -> bool:
-    """Whether this is a module, or a function that nothing is in which the guard knows."""
-    if isinstance(op, FuncOp):
-        return not any(inner.name.partition(".")[0] in KNOWN_DIALECTS for inner in op.walk())
-    return isinstance(op, ModuleOp)
+def _is_theirs(function: FuncOp) -> bool:
+    """Whether nothing is in it that the guard knows."""
+    return not any(inner.name.partition(".")[0] in KNOWN_DIALECTS for inner in function.walk())
 
 
 def _attributes(op: Operation) -> list[tuple[str, str]]:

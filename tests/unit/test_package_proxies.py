@@ -74,7 +74,7 @@ def test_cycles_by_hand() -> None:
 def test_without_a_machine_only_cycles_and_hops_are_absent() -> None:
     known, unknown = package_proxies(pair(), MACHINE).to_json(), package_proxies(pair()).to_json()
     assert known.keys() - unknown.keys() == {
-        "busy_cycles", "busy_cycles_max", "work_cycles", "makespan_cycles", "byte_hops",
+        "busy_cycles", "busy_cycles_max", "work_cycles", "makespan_cycles", "order", "byte_hops",
     }  # fmt: skip
 
 
