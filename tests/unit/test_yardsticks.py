@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from dataclasses import replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from guard_programs import LEVELS, module_at, network, parsed
 from hypothesis import given
 from hypothesis import strategies as st
 from ir_edits import ops_of
+from tilec.analysis.contract import or_hardly_more
 from tilec.analysis.proxies import Level, Proxies, counts
 from tilec.analysis.window import OUTSIDE
 from tilec.analysis.yardsticks import (
@@ -248,18 +250,20 @@ def test_rows_sent_as_planned() -> None:
     assert proxies(deferred).scheduled_cycles == proxies(realized).makespan_cycles
 
 
-def live_bytes(module: ModuleOp) -> tuple[int, int, int]:
-    """The most bytes on a core, step by step: what has a place there, from its first use to its last; that of each
-    core, of all together; and the bytes of zeros, beside rows and in place of rows."""
-    (chip,) = ops_of(module, pim.ProgramOp)
-    size_of = target_of(module).element_bytes
-    periods: list[tuple[int, int, int, int]] = []
-    zeros: dict[int, tuple[int, int]] = {}
-    beside = 0
-    batches = ops_of(module, pim.CoreBatchOp)
-    tiles_of: list[tuple[pim.CoreBatchOp, int, int, int, int]] = []
+class RowLife(NamedTuple):
+    """A row of a tensor on a core, from when it is there to its last use."""
+
+    tensor: pim.RowsOp
+    core: int
+    row: int
+    first: int
+    last: int
+
+
+def row_lives(module: ModuleOp) -> list[RowLife]:
+    """Where each row is, and when, from loads, messages and lanes, one after another."""
+    found: list[RowLife] = []
     for rows in ops_of(module, pim.RowsOp):
-        _, columns, channels = shape_of(rows.result)
         first: dict[tuple[int, int], int] = {}
         last: dict[tuple[int, int], int] = {}
 
@@ -277,7 +281,7 @@ def live_bytes(module: ModuleOp) -> tuple[int, int, int]:
             for row, source, target, step in transfer.messages.array.tolist() if transfer.source is rows.result else ():
                 use(source, row, step)
                 come(target, row, step)
-        for op in batches:
+        for op in ops_of(module, pim.CoreBatchOp):
             cores, steps = op.lane_cores.tolist(), op.steps.array.tolist()
             for index, value in enumerate([*op.inputs, *op.constants, *op.matrices, *op.outs]):
                 for lane in range(op.lane_count) if value is rows.result else ():
@@ -287,15 +291,52 @@ def live_bytes(module: ModuleOp) -> tuple[int, int, int]:
                         use(cores[lane], lane, ends)
                         continue
                     for row in op.input_rows(index)[lane].tolist():
-                        if row == OUTSIDE:
-                            old = zeros.get(cores[lane], (0, 0))
-                            wide = int(np.prod(shape_of(op.input_arguments[index])[1:]))
-                            zeros[cores[lane]] = max(old[0], wide), max(old[1], ends)
-                        else:
+                        if row != OUTSIDE:
                             use(cores[lane], row, ends)
+        found += [RowLife(rows, core, row, first[core, row], end) for (core, row), end in last.items()]
+    return found
+
+
+def test_rows_that_are_there_at_the_same_time() -> None:
+    module = lower(network(), "tiny4")
+    lives = row_lives(module)
+    size_of = target_of(module).element_bytes
+    most: Counter[str] = Counter()
+    for core in range(4):
+        mine = [life for life in lives if life.core == core]
+        for moment in {life.first for life in mine}:
+            held = [life for life in mine if life.first <= moment <= life.last]
+            size = sum(size_of * int(np.prod(shape_of(life.tensor.result)[1:])) for life in held)
+            most[f"{core:05}"] = max(most[f"{core:05}"], size)
+    assert proxies(module).row_bytes_of_core == counts(most)
+
+
+def live_bytes(module: ModuleOp) -> tuple[int, int, int]:
+    """The most bytes on a core, step by step: what has a place there, from its first use to its last; that of each
+    core, of all together; and the bytes of zeros, beside rows and in place of rows."""
+    (chip,) = ops_of(module, pim.ProgramOp)
+    size_of = target_of(module).element_bytes
+    periods: list[tuple[int, int, int, int]] = []
+    zeros: dict[int, tuple[int, int]] = {}
+    beside = 0
+    batches = ops_of(module, pim.CoreBatchOp)
+    tiles_of: list[tuple[pim.CoreBatchOp, int, int, int, int]] = []
+    tensors = {rows.result for rows in ops_of(module, pim.RowsOp)}
+    for op in batches:
+        for index, value in enumerate(op.inputs):
+            for lane in range(op.lane_count) if value in tensors else ():
+                if OUTSIDE in op.input_rows(index)[lane].tolist():
+                    core = int(op.lane_cores[lane])
+                    old = zeros.get(core, (0, 0))
+                    wide = int(np.prod(shape_of(op.input_arguments[index])[1:]))
+                    zeros[core] = max(old[0], wide), max(old[1], int(op.last_steps[lane]))
+    every = row_lives(module)
+    for rows in ops_of(module, pim.RowsOp):
+        _, columns, channels = shape_of(rows.result)
         slot = (sum(rows.pads) + columns) * channels + rows.slack.value.data
-        for home in {core for core, _ in last}:
-            lives = [(first[core, row], end) for (core, row), end in last.items() if core == home]
+        mine = [life for life in every if life.tensor is rows]
+        for home in {life.core for life in mine}:
+            lives = [(life.first, life.last) for life in mine if life.core == home]
             depth = max(sum(begin <= step <= end for begin, end in lives) for step, _ in lives)
             periods.append((home, min(lives)[0], max(end for _, end in lives), depth * slot))
             beside += depth * sum(rows.pads) * channels
@@ -457,6 +498,26 @@ def test_yardsticks_that_are_not_known_permit_nothing() -> None:
 def passes(**table: int) -> Proxies:
     named = {name.replace("_and_", "+"): number for name, number in table.items()}
     return Proxies(Level.ONNX, element_passes_of_node=counts(named))
+
+
+def test_hardly_more() -> None:
+    before = Proxies(Level.GRAPH, lane_path_cycles=80)
+    assert or_hardly_more("lane_path_cycles", 8)(before, GRAPH) == 90
+    assert or_hardly_more("lane_path_cycles", 8)(Proxies(Level.GRAPH), GRAPH) is None
+
+
+def test_replicas_of_what_is_left_of_layers() -> None:
+    """The sums and the bias of a layer in parts have as many replicas as the layer; what is no part of one has one."""
+    found = proxies(module_at("graph"))
+    assert found.vector_slots_of_node is not None
+    assert found.layer_slots_of_node is not None
+    assert found.width_of_node is not None
+    slots, most, width = dict(found.vector_slots_of_node), dict(found.layer_slots_of_node), dict(found.width_of_node)
+    assert {name: slots[name] for name in ("relu1", "add", "pool")} == {"relu1": 1, "add": 1, "pool": 1}
+    assert {name: most[name] for name in ("relu1", "add", "pool")} == {"relu1": 1, "add": 1, "pool": 1}
+    for layer in {"conv1", "conv2"} & slots.keys():
+        assert slots[layer] <= most[layer]
+        assert most[layer] % width[layer] == 0
 
 
 def test_passes_of_fused_nodes() -> None:
