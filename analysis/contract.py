@@ -156,7 +156,7 @@ def constant(value: object) -> MappingFunction:
     return lambda before, after: value
 
 
-def or_hardly_more(name: str, part: int) -> MappingFunction:
+def or_part_more(name: str, part: int) -> MappingFunction:
     """The field ``name`` of the record before, and one part in ``part`` more."""
 
     def mapped(before: Proxies, after: Proxies) -> int | None:
@@ -164,6 +164,14 @@ def or_hardly_more(name: str, part: int) -> MappingFunction:
         return None if value is None else value + value // part
 
     return mapped
+
+
+def bytes_of_joined_constants(before: Proxies, after: Proxies) -> int | None:
+    """Global memory, where ops have become fewer: a constant that is joined with another one is no longer equal to
+    those that others read."""
+    if before.vector_count is None or after.vector_count is None:
+        return None
+    return after.host_bytes if after.vector_count < before.vector_count else before.host_bytes
 
 
 def times(name: str, factor: int) -> MappingFunction:

@@ -139,9 +139,13 @@ def emission_of(module: ModuleOp) -> Emission:
     if program.zeros is not None:
         core, _, size = program.zeros.array.T
         found.add_alone(Op.LLDI, core, PROLOGUE, target.machine.fill_cycles(size))
+    lines: list[Ints] = [np.zeros((0, 5), np.int64)]
     for (size, total), instances in held.items():
-        core, step = np.concatenate(instances).T
-        _constants(found, size, total, core, step, target)
+        number, core, step = np.concatenate(instances).T
+        lines.append(_constants(found, size, total, number, core, step, target))
+    # A core loads those of one step in the order in which the program has them.
+    every = np.concatenate(lines)
+    found.path.add(*every[np.argsort(every[:, 0], kind="stable"), 1:].T)
     found.global_bytes += sum(_aligned(_stored(value) * target.element_bytes) for value in constants)
     return found
 
@@ -200,19 +204,20 @@ def _lane(found: Emission, op: pim.CoreBatchOp, target: Target, known: dict[obje
 
 
 def _note_constant(held: dict[tuple[int, int], list[Ints]], op: pim.ConstantRowsOp, target: Target) -> None:
-    """Adds cores and steps of the constant's instances to ``held``, by its bytes in global and in local memory."""
+    """Adds the constant's number, and cores and steps of its instances, to ``held``, by its bytes in global and in
+    local memory."""
     assert op.instances is not None
     assert isinstance(op.source.owner, pim.ConstantOp)
     size = _stored(op.source.owner.value) * target.element_bytes
     total = int(np.prod(pim.shape_of(op.result))) * target.element_bytes
-    held.setdefault((size, total), []).append(op.instances.array[:, [0, 2]].astype(np.int64))
+    table = op.instances.array.astype(np.int64)
+    number = sum(map(len, held.values()))
+    held.setdefault((size, total), []).append(np.insert(table[:, [0, 2]], 0, number, axis=1))
 
 
-def _constants(found: Emission, size: int, total: int, core: Ints, step: Ints, target: Target) -> None:
-    """Constants come as they are stored; then they are repeated, twice as much each time, until they are whole.
-
-    A core does so with one after another.
-    """
+def _constants(found: Emission, size: int, total: int, number: Ints, core: Ints, step: Ints, target: Target) -> Ints:
+    """Constants come as they are stored; then they are repeated, twice as much each time, until they are whole. Gives
+    lines of the constant's number, core, key, cycles and bytes that are loaded."""
     spent = [found.add(Op.LD, core, target.machine.load_cycles(core, size), size)]
     loaded = [size]
     while size < total:
@@ -220,7 +225,11 @@ def _constants(found: Emission, size: int, total: int, core: Ints, step: Ints, t
         spent.append(found.add(Op.LMV, core, target.machine.copy_cycles(part), part))
         loaded.append(0)
         size += part
-    found.path.add(core[:, None], event_key(step, Phase.FILL)[:, None], np.stack(spent, axis=1), loaded)
+    key = event_key(step, Phase.FILL)
+    columns = np.broadcast_arrays(
+        number[:, None], core[:, None], key[:, None], np.stack(spent, axis=1), np.array(loaded, np.int64)
+    )
+    return np.stack([column.reshape(-1) for column in columns], axis=1)
 
 
 def _transfer(found: Emission, ops: Sequence[pim.TransferOp], target: Target) -> None:

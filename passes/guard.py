@@ -205,7 +205,7 @@ class Guard(PassInstrumentation):
         if _sets_mode(run.one):
             return
         if self._current() is not Mode.OFF:
-            self._contract = _contract_before(run).copy()
+            self._contract = Contract.copy(_contract_before(run))
             self._idle = self._contract.idle_networks and is_idle_network(run.module)
             self._before = self._look(run.module) if self._idle or self._last is None else self._last
         if self._current() is Mode.ROLLBACK:

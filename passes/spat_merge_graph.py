@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.contract import Contract, changes_meaning, fused_lanes, may_trade, or_hardly_more
+from ..analysis.contract import Contract, changes_meaning, fused_lanes, may_trade, or_part_more
 from ..analysis.yardsticks import of_fused_nodes
 from ..dialects.spat import ComputeBatchOp
 from ..lowering.batch_fusion import can_fuse, fuse
@@ -36,7 +36,7 @@ class SpatMergeGraphPass(ModulePass):
                 of_fused_nodes("vector_slots_of_node"), "a fused batch has no more replicas than its parts had"
             ),
             "lane_path_cycles": changes_meaning(
-                or_hardly_more("lane_path_cycles", 8), "what is fused waits for all that the batch reads, hardly longer"
+                or_part_more("lane_path_cycles", 2), "what is fused waits for all that the batch reads, not much longer"
             ),
             "span_cycles": may_trade(
                 "what is fused into a batch with weights runs on as few replicas as that has; in return its rows need "

@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.contract import Contract, changes_meaning, fused_lanes
+from ..analysis.contract import Contract, bytes_of_joined_constants, changes_meaning, fused_lanes
 from ..dialects.spat import ComputeBatchOp
 from ..lowering.trivial_folding import erase_dead, fold_body, share_batches, share_constants
 from .statistics import record_statistic
@@ -26,10 +26,15 @@ class SpatMergeTrivialPass(ModulePass):
 
     name = "spat-merge-trivial"
     contract: ClassVar[Contract] = Contract(
-        dict.fromkeys(
-            ("compute_instances", "graph_lanes"),
-            changes_meaning(fused_lanes, "lanes whose results nothing reads are no work"),
-        )
+        {
+            **dict.fromkeys(
+                ("compute_instances", "graph_lanes"),
+                changes_meaning(fused_lanes, "lanes whose results nothing reads are no work"),
+            ),
+            "host_bytes": changes_meaning(
+                bytes_of_joined_constants, "where constants of two ops become one, it may be equal to no other any more"
+            ),
+        }
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -31,7 +31,7 @@ def _passes_of(path: str) -> list[type[ModulePass]]:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TileError("--load-pass-plugin", f"'{path}' fails: {type(error).__name__}: {error}", "mend it") from error
     return [
         value

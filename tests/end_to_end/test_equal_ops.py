@@ -48,3 +48,11 @@ def test_one_relu_is_left() -> None:
 
     lower(graph.model(graph.nodes[-1].output[0]), after_pass=look)
     assert found == [2]
+
+
+@pytest.mark.parametrize("channels", [8, 16])
+def test_constants_of_one_step_come_in_the_order_of_the_program(channels: int) -> None:
+    """Those of a local response normalization are of several sizes; the guard, which is on, looks at their places."""
+    graph = Graph(1, channels, 8, 8)
+    layer = graph.conv("x", channels, channels, 3)
+    check_model(graph.model(graph.add("LRN", layer, size=5, alpha=1e-3, beta=0.75)), machine="tiny4")

@@ -15,7 +15,7 @@ from guard_programs import LEVELS, module_at, network, parsed
 from hypothesis import given
 from hypothesis import strategies as st
 from ir_edits import ops_of
-from tilec.analysis.contract import or_hardly_more
+from tilec.analysis.contract import bytes_of_joined_constants, or_part_more
 from tilec.analysis.proxies import Level, Proxies, counts
 from tilec.analysis.window import OUTSIDE
 from tilec.analysis.yardsticks import (
@@ -502,8 +502,16 @@ def passes(**table: int) -> Proxies:
 
 def test_hardly_more() -> None:
     before = Proxies(Level.GRAPH, lane_path_cycles=80)
-    assert or_hardly_more("lane_path_cycles", 8)(before, GRAPH) == 90
-    assert or_hardly_more("lane_path_cycles", 8)(Proxies(Level.GRAPH), GRAPH) is None
+    assert or_part_more("lane_path_cycles", 8)(before, GRAPH) == 90
+    assert or_part_more("lane_path_cycles", 8)(Proxies(Level.GRAPH), GRAPH) is None
+
+
+def test_a_joined_constant_is_one_more() -> None:
+    before = Proxies(Level.GRAPH, host_bytes=80, vector_count=10)
+    joined, added = replace(before, host_bytes=88, vector_count=9), replace(before, host_bytes=88)
+    assert bytes_of_joined_constants(before, joined) == 88
+    assert bytes_of_joined_constants(before, added) == 80
+    assert bytes_of_joined_constants(before, Proxies(Level.GRAPH)) is None
 
 
 def test_replicas_of_what_is_left_of_layers() -> None:
