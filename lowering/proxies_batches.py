@@ -296,8 +296,8 @@ class _Fields:
             if is_of(type(batch.op), (spat.BatchOp,)):
                 for index, value in enumerate(batch.operands[1]):
                     if index not in batch.cost.matrices and isinstance(value.owner, spat.ConstantOp):
-                        value = value.owner.value
-                        constants[id(self.memory.constants.first(value.data))] = value.size
+                        constant = value.owner.value
+                        constants[id(self.memory.constants.first(constant.data))] = constant.size
                 elements += sum(size for index, _, size in batch.cost.constants if index is None)
         return elements + sum(constants.values())
 

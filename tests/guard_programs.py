@@ -13,7 +13,7 @@ from tilec.passes.guard import Guard, Mode
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.pipeline import build_pipeline
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 
@@ -77,6 +77,20 @@ def edit_pass(edit: Callable[[ModuleOp], None], name: str = "edit") -> ModulePas
 
     EditPass.name = name
     return EditPass()
+
+
+def one_replica(module: ModuleOp) -> None:
+    """Fewer lanes at once: the sabotage that most tests here use."""
+    for op in module.walk():
+        if "replicas" in op.properties:
+            op.properties["replicas"] = IntegerAttr(1, i64)
+
+
+def guarded(one: ModulePass, module: ModuleOp, mode: Mode = Mode.ERROR) -> Guard:
+    """The guard that has looked at the pass."""
+    guard = Guard(mode, lambda text: None)
+    PassManager((one,), (guard, Verifier())).run(make_context(), module)
+    return guard
 
 
 def harm_of(edit: Callable[[ModuleOp], None], module: ModuleOp) -> set[str]:

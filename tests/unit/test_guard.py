@@ -12,43 +12,27 @@ from typing import ClassVar
 import onnx
 import pytest
 import sabotage_networks as networks
-from guard_programs import edit_pass, module_at, network, parsed
+from guard_programs import edit_pass, guarded, module_at, network, one_replica, parsed
 from models import SMALLEST, build
-from tilec.analysis.contract import STRICTEST, Contract, Kind, changes_meaning, check, decided_here, may_trade
-from tilec.analysis.proxies import FIELDS, Level, Proxies
-from tilec.analysis.proxy_changes import Verdict
+from tilec.analysis.contract import Contract, may_trade
+from tilec.analysis.proxies import Level, Proxies
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
-from tilec.passes.guard import Guard, GuardedPipeline, GuardError, Mode, contract_of
+from tilec.passes.guard import Guard, GuardedPipeline, GuardError, Mode
 from tilec.passes.guard_mode import GuardModePass
 from tilec.passes.ir_text import PrintOptions, ir_text
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.pass_bug import PassBug
 from tilec.passes.pipeline import build_pipeline, pipeline_text
-from tilec.passes.registry import PASSES, all_passes
 from tilec.support.diagnostics import TileError
 from tilec.tools.tile_opt import main as tile_opt
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnknownLoc, UnregisteredOp, i64
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnknownLoc
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 from xdsl.transforms.canonicalize import CanonicalizePass
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.onnx"))
-
-
-def one_replica(module: ModuleOp) -> None:
-    """Fewer lanes at once: the sabotage that most tests here use."""
-    for op in module.walk():
-        if "replicas" in op.properties:
-            op.properties["replicas"] = IntegerAttr(1, i64)
-
-
-def guarded(one: ModulePass, module: ModuleOp, mode: Mode = Mode.ERROR) -> Guard:
-    warnings: list[str] = []
-    guard = Guard(mode, warnings.append)
-    PassManager((one,), (guard, Verifier())).run(make_context(), module)
-    return guard
 
 
 # The compiler's own pipeline
@@ -84,87 +68,6 @@ def test_a_small_machine_passes() -> None:
     check_pipeline(network(), "tiny4")
 
 
-# Contracts
-
-
-def test_our_passes_declare_contracts() -> None:
-    for name, factory in all_passes().items():
-        if PASSES[name].startswith("tilec."):
-            contract = vars(factory()).get("contract")
-            assert isinstance(contract, Contract), name
-            for field, clause in contract.clauses.items():
-                assert clause.reason, f"{name} gives no reason for {field}"
-                assert clause.kind in (Kind.EQUAL, Kind.CHANGES_MEANING) or clause.mapping is None
-                assert clause.mapping is not None or clause.kind is not Kind.CHANGES_MEANING
-            assert list(contract.describe())
-
-
-def test_a_pass_that_declares_nothing_is_held_to_the_strictest() -> None:
-    assert contract_of(edit_pass(one_replica)) is STRICTEST
-
-
-def test_a_contract_is_not_inherited_and_not_had_by_name() -> None:
-    parent = all_passes()["spat-merge-graph"]()
-
-    class Renamed(parent):
-        pass
-
-    assert contract_of(Renamed) is STRICTEST
-    assert contract_of(edit_pass(one_replica, "canonicalize")) is STRICTEST
-    assert contract_of(all_passes()["canonicalize"]()) is not STRICTEST
-
-
-def test_a_contract_that_a_pass_gives_itself_while_it_runs_is_none() -> None:
-    class Grants(ModulePass):
-        name = "grants"
-
-        def apply(self, ctx: Context, op: ModuleOp) -> None:
-            type(self).contract = Contract(dict.fromkeys(FIELDS, may_trade("it says so")))
-            one_replica(op)
-
-    with pytest.raises(GuardError, match="width_of_node"):
-        guarded(Grants(), module_at("graph"))
-
-
-class NoMethod(ModulePass):
-    name = "theirs"
-    contract_with_options = "nonsense"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        pass
-
-
-class RaisingMethod(NoMethod):
-    def contract_with_options(self) -> Contract:
-        raise SystemExit(0)
-
-
-class NothingGiven(NoMethod):
-    def contract_with_options(self) -> None:
-        return None
-
-
-class NoContract(NoMethod):
-    contract = "it may do anything"
-
-
-@pytest.mark.parametrize(
-    ("one", "what"),
-    [
-        (NoMethod(), "TypeError: its contract_with_options is no method"),
-        (RaisingMethod(), "SystemExit: 0"),
-        (NothingGiven(), "TypeError: what its contract_with_options gives is of type NoneType, not a Contract"),
-        (NoContract(), "TypeError: its contract is of type str, not a Contract"),
-    ],
-)
-def test_an_error_in_a_contract_names_the_pass(one: ModulePass, what: str) -> None:
-    with pytest.raises(PassBug) as caught:
-        guarded(one, module_at("graph"))
-    assert str(caught.value) == f"pass 'theirs' failed: {what}"
-    assert not caught.value.is_ours
-    guarded(one, module_at("graph"), Mode.OFF)
-
-
 def test_a_pass_that_renames_itself_is_called_as_before() -> None:
     class Renames(ModulePass):
         name = "renames"
@@ -179,37 +82,6 @@ def test_a_pass_that_renames_itself_is_called_as_before() -> None:
     guard = Guard(Mode.REPORT, lambda text: None)
     PassManager((Renames(), Renames()), (guard,)).run(make_context(), module_at("graph"))
     assert [found.name for found in guard.examined] == ["renames", "renames"]
-
-
-def test_what_a_user_asks_for_is_no_decision_of_the_pass() -> None:
-    """Without replicas, and with rows held back, the yardsticks for both are off; a subclass has no such leave."""
-    for text in ("convert-onnx-to-spat{replicate=false}", "spat-schedule-peft{lead=1}"):
-        (one,) = build_pipeline(text)
-        (usual,) = build_pipeline(text.partition("{")[0])
-        assert contract_of(usual) is type(usual).contract
-        assert contract_of(one).clauses["span_cycles"] != contract_of(usual).clauses["span_cycles"]
-        assert contract_of(one).clauses.keys() == contract_of(usual).clauses.keys()
-        assert contract_of(type("Renamed", (type(one),), {})()) is STRICTEST
-    passes = build_pipeline("tile-default{machine=tiny4 replicate=false lead=1}")
-    PassManager(passes, (Guard(), Verifier())).run(make_context(), import_onnx(network(16).SerializeToString()))
-
-
-def test_clauses() -> None:
-    before, after = Proxies(Level.GRAPH, mvm_count=4), Proxies(Level.GRAPH, mvm_count=6, sends=1)
-
-    def verdicts(contract: Contract) -> dict[str, Verdict]:
-        return {change.field: change.verdict for change in check(contract, before, after)}
-
-    assert verdicts(STRICTEST)["mvm_count"] is Verdict.WORSE
-    assert verdicts(STRICTEST)["sends"] is Verdict.UNKNOWN
-    assert verdicts(Contract({"mvm_count": may_trade("why")}))["mvm_count"] is Verdict.SHOWN
-    assert verdicts(Contract({"sends": decided_here("why")}))["sends"] is Verdict.SHOWN
-    doubled = changes_meaning(lambda b, a: 2 * (b.mvm_count or 0), "why")
-    assert verdicts(Contract({"mvm_count": doubled}))["mvm_count"] is Verdict.BETTER
-    helpless = changes_meaning(lambda b, a: None, "why")
-    assert verdicts(Contract({"mvm_count": helpless}))["mvm_count"] is Verdict.UNKNOWN
-    with pytest.raises(AssertionError, match="nonsense"):
-        Contract({"nonsense": may_trade("why")})
 
 
 # Modes
@@ -467,64 +339,6 @@ def test_renamed_work_is_rejected() -> None:
     assert {"product_elements", "vector_slots_of_node"} <= {change.field for change in error.value.harm}
 
 
-FOREIGN = """
-func.func @main(%a: i32) -> i32 {
-  %0 = "theirs.make"(%a) {rate = 1 : i64} : (i32) -> i32
-  func.return %0 : i32
-}
-"""
-
-
-def test_foreign_ops_are_counted_and_may_not_change() -> None:
-    def touch(module: ModuleOp) -> None:
-        for op in module.walk():
-            if "rate" in op.attributes:
-                op.attributes["rate"] = IntegerAttr(2, i64)
-
-    guarded(edit_pass(lambda module: None), parsed(FOREIGN))
-    with pytest.raises(GuardError, match="changed: content of these ops"):
-        guarded(edit_pass(touch), parsed(FOREIGN))
-
-
-def test_a_pass_that_says_it_is_another_one_gets_no_contract_of_that() -> None:
-    class Imposter(CanonicalizePass):
-        def apply(self, ctx: Context, op: ModuleOp) -> None:
-            for one in [one for one in op.walk() if isinstance(one, UnregisteredOp)]:
-                one.detach()
-                one.erase()
-
-    Imposter.__module__, Imposter.__qualname__ = CanonicalizePass.__module__, CanonicalizePass.__qualname__
-    text = 'func.func @main(%a: f32) -> f32 {\n "theirs.note"(%a) : (f32) -> ()\n func.return %a : f32\n}'
-    guarded(CanonicalizePass(), parsed(text))
-    with pytest.raises(GuardError, match="content of these ops"):
-        guarded(Imposter(), parsed(text))
-
-
-def test_a_contract_cannot_be_changed() -> None:
-    """Neither by the pass that has it, nor by one that has none."""
-    clauses = {"width_of_node": may_trade("for a test")}
-    contract = Contract(clauses)
-    clauses["span_cycles"] = may_trade("for a test")
-    assert set(contract.clauses) == {"width_of_node"}
-    for one in (contract, STRICTEST):
-        with pytest.raises(TypeError):
-            one.clauses["sends"] = may_trade("for a test")  # pyright: ignore[reportIndexIssue]
-
-
-def test_the_promise_is_the_one_that_was_made_before_the_pass_ran() -> None:
-    class Cheat(ModulePass):
-        name = "cheat"
-        contract: ClassVar[Contract] = Contract({})
-
-        def apply(self, ctx: Context, op: ModuleOp) -> None:
-            one_replica(op)
-            allowed = dict.fromkeys(FIELDS, may_trade("for a test"))
-            object.__setattr__(self.contract, "clauses", allowed)
-
-    with pytest.raises(GuardError, match="width_of_node"):
-        guarded(Cheat(), module_at("graph"))
-
-
 def test_a_pass_that_fails_without_a_guard_is_not_undone() -> None:
     """Even if the one before it could have been."""
 
@@ -548,148 +362,6 @@ def test_a_reshape_makes_no_rows(machine: str) -> None:
     module = networks.relu_of_rows_apart()
     passes = build_pipeline(f"tile-default{{machine={machine}}}")
     PassManager(passes, [Guard(Mode.ERROR)]).run(make_context(), module)
-
-
-OPAQUE_EDITS = {
-    "operands": (
-        """func.func @main(%a: f32, %b: f32) -> f32 {
-          %0 = "theirs.subtract"(%a, %b) : (f32, f32) -> f32
-          func.return %0 : f32
-        }""",
-        lambda op: op.name == "func.return" or setattr(op, "operands", [*op.operands][::-1]),
-    ),
-    "what a function gives back": (
-        """func.func @main(%a: f32, %b: f32) -> f32 {
-          "theirs.note"(%a) : (f32) -> ()
-          func.return %a : f32
-        }""",
-        lambda op: op.name != "func.return" or op.operands.__setitem__(0, op.parent.args[1]),
-    ),
-    "an argument instead of another": (
-        """func.func @main(%a: f32, %b: f32) {
-          "theirs.store"(%a) : (f32) -> ()
-          func.return
-        }""",
-        lambda op: not op.operands or op.operands.__setitem__(0, op.parent.args[1]),
-    ),
-    "what known ops give": (
-        """func.func @main(%x: tensor<1x2xf32>) {
-          %r = onnx.Relu(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>
-          %s = onnx.Sigmoid(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>
-          "theirs.subtract"(%r, %s) : (tensor<1x2xf32>, tensor<1x2xf32>) -> ()
-          func.return
-        }""",
-        lambda op: len(op.operands) != 2 or setattr(op, "operands", [*op.operands][::-1]),
-    ),
-    "successors": (
-        """func.func @main(%a: i1) {
-          "theirs.branch"(%a) [^bb1, ^bb2] : (i1) -> ()
-        ^bb1:
-          "theirs.end"() : () -> ()
-        ^bb2:
-          "theirs.end"() : () -> ()
-        }""",
-        lambda op: not op.successors or setattr(op, "successors", [*op.successors][::-1]),
-    ),
-}
-"""Foreign modules, and what a pass does to each of their ops."""
-
-
-@pytest.mark.parametrize("name", OPAQUE_EDITS)
-def test_foreign_ops_may_not_read_or_branch_otherwise(name: str) -> None:
-    text, edit = OPAQUE_EDITS[name]
-
-    def touch(module: ModuleOp) -> None:
-        for op in [*module.walk()]:
-            if op.parent is not None and op.name not in ("builtin.module", "func.func"):
-                edit(op)
-
-    guarded(edit_pass(lambda module: None), parsed(text))
-    with pytest.raises(GuardError, match="changed: content of these ops"):
-        guarded(edit_pass(touch), parsed(text))
-
-
-OPAQUE_PLACES = {
-    "into a loop": """func.func @main() {
-        "theirs.work"() : () -> ()
-        "theirs.loop"() ({ ^bb0: }) : () -> ()
-        func.return
-      }""",
-    "into another region": """"theirs.if"() ({ "theirs.work"() : () -> () }, { ^bb0: }) : () -> ()""",
-    "into another branch": """func.func @main(%a: i1) {
-        "theirs.branch"(%a) [^bb1, ^bb2] : (i1) -> ()
-      ^bb1:
-        "theirs.work"() : () -> ()
-        func.return
-      ^bb2:
-        func.return
-      }""",
-    "into another function": """func.func @cold() {
-        "theirs.work"() : () -> ()
-        func.return
-      }
-      func.func @hot() {
-        func.return
-      }""",
-    "into another module": """builtin.module { builtin.module { "theirs.work"() : () -> () } builtin.module { } }""",
-    "into a program": """func.func @main() {
-        "theirs.work"() : () -> ()
-        pim.program { ^bb0: }
-        func.return
-      }""",
-}
-"""Where an op of a foreign module may not go: the last block that does not have it."""
-
-
-@pytest.mark.parametrize("name", OPAQUE_PLACES)
-def test_foreign_ops_may_not_go_elsewhere(name: str) -> None:
-    """As often as they run, and beside what."""
-
-    def move(module: ModuleOp) -> None:
-        (work,) = [op for op in module.walk() if isinstance(op, UnregisteredOp) and op.op_name.data == "theirs.work"]
-        blocks = [block for op in module.walk() for region in op.regions for block in region.blocks]
-        target = [block for block in blocks if work.parent is not block][-1]
-        work.detach()
-        if target.first_op is None:
-            target.add_op(work)
-        else:
-            target.insert_op_before(work, target.first_op)
-
-    guarded(edit_pass(lambda module: None), parsed(OPAQUE_PLACES[name]))
-    with pytest.raises(GuardError, match="changed: content of these ops"):
-        guarded(edit_pass(move), parsed(OPAQUE_PLACES[name]))
-
-
-def test_what_a_foreign_module_says_of_the_machine_stays() -> None:
-    text = 'builtin.module attributes {tile.machine = "tiny4"} { "theirs.work"() : () -> () }'
-
-    def other(module: ModuleOp) -> None:
-        module.attributes["tile.machine"] = StringAttr("reference144")
-
-    with pytest.raises(GuardError, match="changed: machine and precision"):
-        guarded(edit_pass(other), parsed(text))
-    with pytest.raises(GuardError, match="not comparable: machine and precision"):
-        guarded(edit_pass(lambda module: module.attributes.clear()), parsed(text))
-
-
-def test_known_ops_before_foreign_ones_may_be_rewritten() -> None:
-    """The sums of x and itself are one: what the foreign op reads has another producer, at the same place."""
-    text = """
-    func.func @main(%x: tensor<1x2xf32>) {
-      %i = onnx.Identity(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>
-      %r = onnx.Relu(%i) : (tensor<1x2xf32>) -> tensor<1x2xf32>
-      "theirs.note"(%r, %x) : (tensor<1x2xf32>, tensor<1x2xf32>) -> ()
-      func.return
-    }"""
-
-    def skip(module: ModuleOp) -> None:
-        for op in [*module.walk()]:
-            if op.name == "onnx.Identity":
-                op.results[0].replace_all_uses_with(op.operands[0])
-                op.detach()
-                op.erase()
-
-    guarded(edit_pass(skip), parsed(text))
 
 
 # Use from elsewhere
