@@ -11,6 +11,7 @@ from ..analysis.window import RowWindow
 from ..dialects.location import fuse_locations
 from ..dialects.spat import ComputeBatchOp, GatherOp, ReduceRowsOp, ViewOp, VMMOp, YieldOp, shape_of
 from .body_sharing import share_equal_ops
+from .fusion_delay import FusionDelay
 
 LONG_BODY = 24
 """Ops from which a body without weights is work of its own, which would hold up the core of a layer with weights."""
@@ -28,8 +29,15 @@ def batch_length(batch: ComputeBatchOp) -> int:
     return sum(1 for _ in batch.block.ops)
 
 
-def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int, order: Mapping[Operation, int]) -> bool:
-    """Whether lane i of the consumer reads exactly what lane i of the producer yields, for the operand ``index``.
+def can_fuse(
+    producer: ComputeBatchOp,
+    consumer: ComputeBatchOp,
+    index: int,
+    order: Mapping[Operation, int],
+    delay: FusionDelay,
+) -> bool:
+    """Whether lane i of the consumer reads exactly what lane i of the producer yields, for the operand ``index``, and
+    fusing both does not hold up anything.
 
     Two batches that both hold weights stay apart: on one core they would run one after the other. ``order`` are the
     positions of the ops in their block.
@@ -46,7 +54,9 @@ def can_fuse(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int, ord
             return False
     elif multiplies and keeps_its_lanes(consumer):
         return False
-    return not ((multiplies or len(producer.windows) > 1) and _would_wait(producer, consumer, index, order))
+    if multiplies or len(producer.windows) > 1:
+        return not _would_wait(producer, consumer, index, order)
+    return not delay.outweighs_message(producer, consumer, index)
 
 
 def _reads_with_gaps(producer: ComputeBatchOp, consumer: ComputeBatchOp, index: int) -> bool:

@@ -23,7 +23,7 @@ from .proxies_batches import Memory, batch_proxies
 from .proxies_onnx import interface_of_onnx, onnx_proxies
 from .proxies_opaque import is_idle_network, opaque_digest, opaque_names
 from .samples import samples_of
-from .target import Target, default_target, target_of
+from .target import STAND_IN, Target, default_target, target_of
 
 
 def proxies(module: ModuleOp, target: Target | None = None) -> Proxies:
@@ -83,10 +83,6 @@ class Surveyor:
             **numbers,  # pyright: ignore[reportArgumentType]
         )
         return Survey(record, contributions)
-
-
-STAND_IN = "reference144"
-"""The machine by whose cycles passes on batches are judged where the module names none."""
 
 
 def _stand_in(groups: _Groups) -> Target | None:

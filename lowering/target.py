@@ -18,6 +18,9 @@ from ..support.diagnostics import TileError
 OTHER_MACHINE = "lower it for this machine, or let tile.machine name the one that it is made for"
 """The remedy where a program is for another machine than its module says."""
 
+STAND_IN = "reference144"
+"""The machine by whose cycles passes on batches work and are judged where the module names none."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -93,6 +96,11 @@ def target_of(module: ModuleOp) -> Target:
 def default_target(machine: str) -> Target:
     """A machine with the usual widths of weights and activations. Raises TileError if there is no such machine."""
     return _target(Machine.load(machine), Precision(8, 8, 8))
+
+
+def target_or_stand_in(module: ModuleOp) -> Target:
+    """The target of the module, or one that stands in for it where it names none."""
+    return target_of(module) if "tile.machine" in module.attributes else default_target(STAND_IN)
 
 
 @lru_cache(maxsize=8)

@@ -14,6 +14,8 @@ from ..analysis.contract import Contract, changes_meaning, fused_lanes, may_trad
 from ..analysis.yardsticks import of_fused_nodes
 from ..dialects.spat import ComputeBatchOp
 from ..lowering.batch_fusion import can_fuse, fuse
+from ..lowering.fusion_delay import FusionDelay
+from ..lowering.target import target_or_stand_in
 from .statistics import record_statistic
 
 
@@ -23,6 +25,7 @@ class SpatMergeGraphPass(ModulePass):
 
     This moves sums of parts, biases, activations and residual additions to the core where their operands are formed.
     Two batches with weights are never fused, and a batch that reads several rows of its operand keeps its own lanes.
+    Nothing is fused that would then wait for another operand longer than its message takes.
     """
 
     name = "spat-merge-graph"
@@ -36,7 +39,7 @@ class SpatMergeGraphPass(ModulePass):
                 of_fused_nodes("vector_slots_of_node"), "a fused batch has no more replicas than its parts had"
             ),
             "lane_path_cycles": changes_meaning(
-                or_part_more("lane_path_cycles", 2), "what is fused waits for all that the batch reads, not much longer"
+                or_part_more("lane_path_cycles", 8), "what is fused waits for all that the batch reads, hardly longer"
             ),
             "span_cycles": may_trade(
                 "what is fused into a batch with weights runs on as few replicas as that has; in return its rows need "
@@ -46,20 +49,23 @@ class SpatMergeGraphPass(ModulePass):
     )
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_or_stand_in(op)
         for block in dict.fromkeys(batch.parent for batch in op.walk() if isinstance(batch, ComputeBatchOp)):
             assert block is not None
             order: dict[Operation, int] = {inner: position for position, inner in enumerate(block.ops)}
+            delay = FusionDelay(target)
             for batch in [inner for inner in block.ops if isinstance(inner, ComputeBatchOp)]:
-                current: ComputeBatchOp | None = batch
-                while current is not None:
-                    current = _fuse_first(current, order)
+                current = batch
+                while (fused := _fuse_first(current, order, delay)) is not None:
+                    current = fused
+                delay.add(current)
 
 
-def _fuse_first(consumer: ComputeBatchOp, order: dict[Operation, int]) -> ComputeBatchOp | None:
+def _fuse_first(consumer: ComputeBatchOp, order: dict[Operation, int], delay: FusionDelay) -> ComputeBatchOp | None:
     """Fuses the first operand's producer that can be; None if there is none."""
     for index, value in enumerate(consumer.split_operands[0]):
         producer = value.owner
-        if isinstance(producer, ComputeBatchOp) and can_fuse(producer, consumer, index, order):
+        if isinstance(producer, ComputeBatchOp) and can_fuse(producer, consumer, index, order, delay):
             record_statistic("batches fused")
             position = order[consumer]
             fused = fuse(producer, consumer, index)

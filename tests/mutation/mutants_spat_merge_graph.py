@@ -31,8 +31,8 @@ def layers_fused(can_fuse: CanFuse) -> CanFuse:
 @STAGE.patch(
     "tilec.lowering.batch_fusion._would_wait",
     "what a producer does is fused although it then waits for the consumer's other operand",
-    Caught.NEITHER,
-    why="the path of a lane gets longer by two fifths, within the room of a half, which the recorded proxies notice",
+    Caught.GUARD,
+    "lane_path_cycles",
     program="spread",
 )
 def waits_for_the_other_operand(would_wait: CanFuse) -> CanFuse:
