@@ -5,6 +5,7 @@ They are what schedules are held against (:mod:`.yardsticks`). No pass uses them
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
@@ -98,6 +99,16 @@ def place_by_work(batches: Sequence[LanesToPlace], cores: int, arrays_per_core: 
         else:
             return placed
     return None
+
+
+def busiest_cycles(batches: Sequence[LanesToPlace], placed: CoresOfReplicas) -> int:
+    """Of the busiest core, if every replica has as many lanes as that of its batch which has most: which ones have one
+    less is not a matter of cores."""
+    work = Counter[int]()
+    for batch, mine in zip(batches, placed, strict=True):
+        for core in mine:
+            work[core] += -(-batch.lanes // batch.replicas) * batch.cycles
+    return max(work.values(), default=0)
 
 
 class DumbOrders:

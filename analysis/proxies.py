@@ -259,7 +259,8 @@ class Proxies:
         default=None, metadata=_about(Better.SHOWN, "the same with transfers, where the order is longer than that")
     )
     dumb_busy_cycles: int | None = dataclasses.field(
-        default=None, metadata=_about(Better.SHOWN, "cycles of the busiest core with cores in turn")
+        default=None,
+        metadata=_about(Better.SHOWN, "cycles of the busiest core with cores in turn, replicas all full"),
     )
     dumb_product_slots: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "cores of replicas of layers, with cores in turn")

@@ -9,7 +9,14 @@ from itertools import pairwise
 import numpy as np
 
 from ..analysis.critical_path import Span
-from ..analysis.dumb_schedules import CoresOfReplicas, DumbOrders, LanesToPlace, place_by_work, place_in_turn
+from ..analysis.dumb_schedules import (
+    CoresOfReplicas,
+    DumbOrders,
+    LanesToPlace,
+    busiest_cycles,
+    place_by_work,
+    place_in_turn,
+)
 from ..analysis.proxies import Level
 from ..dialects import spat
 from ..support.arrays import Ints
@@ -52,7 +59,8 @@ def add_dumb_schedules(program: BatchProgram, target: Target, span_cycles: int, 
         reordered = Traffic(_elsewhere(program, orders, here, starts[1]), Level.SCHEDULED)
         found["dumb_order_cycles"] = at_once(reordered, target).cycles
     work = np.repeat([batch.cost.cycles or 0 for batch in program.batches], np.diff(orders.first))
-    found["dumb_busy_cycles"] = int(np.bincount(cores[0], work).max(initial=0))
+    own = int(np.bincount(here, work).max(initial=0))
+    found["dumb_busy_cycles"] = own if placed is None else busiest_cycles(orders.batches, placed)
     found["input_load_cycles"] = _input_cycles(program, target)
 
 

@@ -10,7 +10,14 @@ from guard_programs import module_at
 from hypothesis import given
 from hypothesis import strategies as st
 from ir_edits import batches_of, change_array, layers_of, set_number
-from tilec.analysis.dumb_schedules import CoresOfReplicas, DumbOrders, LanesToPlace, place_by_work, place_in_turn
+from tilec.analysis.dumb_schedules import (
+    CoresOfReplicas,
+    DumbOrders,
+    LanesToPlace,
+    busiest_cycles,
+    place_by_work,
+    place_in_turn,
+)
 from tilec.analysis.window import OUTSIDE
 from tilec.dialects.registry import make_context
 from tilec.lowering import dumb_schedules
@@ -48,6 +55,15 @@ def test_the_longest_work_goes_to_the_idlest_core() -> None:
     tight = [batch(1, 1, 9, 1), batch(1, 1, 8, 1), batch(1, 1, 1, 4)]
     assert place_by_work(tight, 2, 4) == [[1], [1], [0]]
     assert place_by_work([batch(4, 2, 10, 1)], 1, 1) is None
+
+
+def test_replicas_count_as_full_as_the_fullest() -> None:
+    # Five lanes on four cores are two on one of them: which one, another batch should not depend on.
+    batches = [batch(5, 4, 10, 1), batch(5, 4, 10, 1), batch(1, 1, 7, 1)]
+    placed = place_in_turn(batches, 4, 9)
+    assert placed is not None
+    assert busiest_cycles(batches, placed) == 20 + 20 + 7
+    assert busiest_cycles([], []) == 0
 
 
 # Orders
