@@ -139,6 +139,9 @@ class Proxies:
     partial_sums: Counts | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "elements of sums of slices, by node")
     )
+    added_again: Counts | None = dataclasses.field(
+        default=None, metadata=_about(Better.LESS, "elements that more than one sum of slices adds, by node")
+    )
     product_elements: Counts | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "elements of matrix products, by node")
     )

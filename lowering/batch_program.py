@@ -285,7 +285,8 @@ class BatchProgram:
         target = self.target
         if isinstance(body, TileBody):
             sums = tuple([self._partial_of(tensor, names) for tensor in inputs])
-            return body.once(("cost", target, sums), lambda: _tile_costs(body, target, sums))
+            again = frozenset(place for place, nodes in enumerate(sums) if nodes and _is_read_before(inputs, place))
+            return body.once(("cost", target, sums, again), lambda: _tile_costs(body, target, sums, again))
         return body.once(("cost", target, on_tensors), lambda: _instruction_costs(body, ops, on_tensors, target))
 
     def _partial_of(self, tensor: Tensor | None, names: Sequence[str]) -> frozenset[str]:
@@ -308,20 +309,28 @@ class BatchProgram:
             self._tensor(loaded).loads.append(op.rows.array)
 
 
+def _is_read_before(inputs: Sequence[Tensor | None], place: int) -> bool:
+    """Whether an input of the last batch so far is also one of a batch before, or an input before."""
+    tensor = inputs[place]
+    return tensor is not None and (tensor.readers[0][0] != tensor.readers[-1][0] or tensor in inputs[:place])
+
+
 def _tile_costs(
-    body: TileBody, target: Target | None, sums: tuple[frozenset[str], ...]
+    body: TileBody, target: Target | None, sums: tuple[frozenset[str], ...], again: frozenset[int]
 ) -> tuple[BodyCost, dict[str, dict[str, int]]]:
     cost = tile_cost(body.content, target)
     # What the network itself adds up, as two convolutions, or one to itself, is no sum of slices of one layer.
     layers = frozenset[str]().union(*sums)
+    names = body.names
     slices = [
-        (position, elements)
-        for position, elements, product in partial_sums(body.content, tuple(map(bool, sums)))
-        if (body.names[position] in layers if product == position else body.names[position] == body.names[product])
+        one
+        for one in partial_sums(body.content, tuple(map(bool, sums)), again)
+        if (names[one.position] in layers if one.product == one.position else names[one.position] == names[one.product])
     ]
     return cost, {
-        "product_elements": by_node(body.names, cost.product_elements),
-        "partial_sums": by_node(body.names, slices),
+        "product_elements": by_node(names, cost.product_elements),
+        "partial_sums": by_node(names, [(one.position, one.elements) for one in slices]),
+        "added_again": by_node(names, [(one.position, one.again) for one in slices if one.again]),
     }
 
 
@@ -329,4 +338,4 @@ def _instruction_costs(
     body: Body, ops: Sequence[Operation], on_tensors: bool, target: Target | None
 ) -> tuple[BodyCost, dict[str, dict[str, int]]]:
     cost = instruction_cost(ops, on_tensors, target)
-    return cost, {"product_elements": by_node(body.names, cost.product_elements), "partial_sums": {}}
+    return cost, {"product_elements": by_node(body.names, cost.product_elements), "partial_sums": {}, "added_again": {}}

@@ -156,25 +156,48 @@ def _repeated_tile_ops(content: BodyContent) -> int:
     return repeated
 
 
-@lru_cache(KEPT)
-def partial_sums(content: BodyContent, partial_inputs: tuple[bool, ...]) -> tuple[tuple[int, int, int], ...]:
-    """The sums whose two operands are both (sums of) products of slices, unscaled and without bias: position, elements,
-    and the position of one of the products; that of the sum itself if none is in this body.
+class PartialSum(NamedTuple):
+    """A sum whose two operands are both (sums of) products of slices, unscaled and without bias."""
 
-    ``partial_inputs`` says of which inputs this holds: see :func:`partial_results`.
+    position: int
+    elements: int
+    product: int
+    """The position of one of the products; that of the sum itself if none is in this body."""
+    again: int
+    """Elements of the operands that sums before it have added already."""
+
+
+@lru_cache(KEPT)
+def partial_sums(content: BodyContent, partial_inputs: tuple[bool, ...], again: frozenset[int]) -> list[PartialSum]:
+    """The sums of products of slices.
+
+    ``partial_inputs`` says which inputs are such sums: see :func:`partial_results`; sums of another batch add those
+    in ``again`` already.
     """
     product: dict[int, int | None] = {number: None for number, holds in enumerate(partial_inputs) if holds}
-    sums: list[tuple[int, int, int]] = []
+    whole: dict[int, int] = {number: number for number in product}
+    """What each view shows some of."""
+    left = {number: 0 if number in again else math.prod(content.arguments[number]) for number in product}
+    """Elements of each that no sum has added, negative for those that sums have added again."""
+    sums: list[PartialSum] = []
     for position, (op, number) in enumerate(content.numbered()):
+        if op.name == ViewOp.name and op.operands[0] in product:
+            product[number], whole[number] = product[op.operands[0]], whole[op.operands[0]]
+            continue
         if op.name == VMMOp.name:
             product[number] = position
-        elif op.name == ViewOp.name and op.operands[0] in product:
-            product[number] = product[op.operands[0]]
         elif op.name == VAddOp.name and product.keys() >= set(op.operands):
             found = next((product[operand] for operand in op.operands if product[operand] is not None), None)
             product[number] = found
-            sums.append((position, math.prod(op.shapes[0]), position if found is None else found))
-    return tuple(sums)
+            elements = math.prod(op.shapes[0])
+            repeated = 0
+            for operand in op.operands:
+                left[whole[operand]] -= elements
+                repeated += min(elements, max(0, -left[whole[operand]]))
+            sums.append(PartialSum(position, elements, position if found is None else found, repeated))
+        if number not in whole and number in product:
+            whole[number], left[number] = number, math.prod(op.shapes[0])
+    return sums
 
 
 @lru_cache(KEPT)

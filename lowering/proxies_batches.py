@@ -205,7 +205,7 @@ class _Fields:
             found[name] = sum(total)
         if self.bytes is not None:
             found["local_copy_bytes"] = self.bytes * sum(b.lanes * b.cost.copy_elements for b in self.batches)
-        for name in ("product_elements", "partial_sums") if has_sums else ("product_elements",):
+        for name in ("product_elements", "partial_sums", "added_again") if has_sums else ("product_elements",):
             part = parts[name] = {}
             for batch in self.batches:
                 for node, elements in batch.by_node[name].items():

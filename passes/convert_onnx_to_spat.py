@@ -53,6 +53,7 @@ class ConvertOnnxToSpatPass(ModulePass):
                 rows_of_layers, "a layer with R rows of windows equals R lanes in each of its parts"
             ),
             "partial_sums": changes_meaning(adds_of_slices, "k slices equal k products and k - 1 sums of them"),
+            "added_again": changes_meaning(constant(()), "each product of a slice is added once"),
             "recomputed": changes_meaning(
                 repeated_by_the_network,
                 "what the network computes twice comes out as equal batches, of more operations",

@@ -27,7 +27,7 @@ class ConvertSpatToPimPass(ModulePass):
         {
             "row_bytes_of_core": may_trade("rows of inputs are loaded ahead of the lanes that read them"),
             "scheduled_cycles": no_longer_known("all that was planned has become instructions, and is in their cycles"),
-            "partial_sums": no_longer_known("instructions do not say what they add"),
+            **dict.fromkeys(("partial_sums", "added_again"), no_longer_known("instructions do not say what they add")),
             "buffer_bytes": decided_here("tensors of a lane have no tiles before"),
         },
         levels=((Level.SCHEDULED, Level.TENSORS),),
