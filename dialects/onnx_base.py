@@ -168,7 +168,7 @@ class OnnxOp(IRDLOperation, ABC):
         )
 
 
-class UnaryOp(OnnxOp, ABC):
+class SameTypeOp(OnnxOp, ABC):
     """One tensor in, one of the same type out."""
 
     x = operand_def(Tensor)
@@ -176,6 +176,10 @@ class UnaryOp(OnnxOp, ABC):
 
     def infer(self) -> tuple[Tensor]:
         return (tensor_type(self.x),)
+
+
+class UnaryOp(SameTypeOp, ABC):
+    """Each element of the result is a function of that element of the tensor alone."""
 
 
 class BinaryOp(OnnxOp, ABC):

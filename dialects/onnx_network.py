@@ -12,8 +12,8 @@ from .onnx_base import (
     Int64,
     Int64s,
     OnnxOp,
+    SameTypeOp,
     Tensor,
-    UnaryOp,
     Window,
     broadcast_shapes,
     element_type_of,
@@ -261,7 +261,7 @@ class BatchNormalizationOp(OnnxOp):
 
 
 @irdl_op_definition
-class LRNOp(UnaryOp):
+class LRNOp(SameTypeOp):
     """Local response normalization: x / (bias + alpha / size * sum of squares over `size` channels around) ^ beta.
 
     ```mlir
@@ -282,7 +282,7 @@ class LRNOp(UnaryOp):
         return super().infer()
 
 
-class AxisOp(UnaryOp, ABC):
+class AxisOp(SameTypeOp, ABC):
     """A function of the vectors along `axis`."""
 
     axis = prop_def(Int64, default_value=int64(-1))

@@ -9,7 +9,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from ..dialects import onnx
 from ..dialects.location import copy_location
-from ..dialects.onnx_base import UnaryOp, int64s, normal_axis, shape_of
+from ..dialects.onnx_base import BinaryOp, UnaryOp, int64s, normal_axis, shape_of
 from .onnx_rewrite import constant_like, layer_parameters, substitute
 
 _CHANNELS = 1
@@ -67,8 +67,7 @@ class NarrowLayer(RewritePattern):
         layer, activations = found
         weights, bias = layer_parameters(layer)
         x, w, *b = layer.operands
-        if weights is None or (b and bias is None):
-            return
+        assert weights is not None
         new: list[onnx.OnnxOp] = [constant_like(weights.take(channels, 0 if isinstance(layer, onnx.ConvOp) else 1), w)]
         operands = [x, new[0].results[0]]
         if bias is not None:
@@ -89,6 +88,69 @@ class NarrowLayer(RewritePattern):
         rewriter.replace(op, [*new, split], [pieces.get(index) for index in range(len(op.pieces))])
 
 
+class SliceOperands(RewritePattern):
+    """A Slice of channels of a sum, or of another elementwise function, is the sum of Slices of its operands.
+
+    Where this narrows a layer, and leaves one Slice at most: there is no more to copy than before.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: onnx.SliceOp, rewriter: PatternRewriter) -> None:
+        source, kept = op.data.owner, _kept(op, _CHANNELS)
+        if kept is None or not isinstance(source, UnaryOp | BinaryOp) or len(shape_of(op.data)) <= _CHANNELS:
+            return
+        slices, layers = _slices_left(op.data, shape_of(op.data))
+        if slices > 1 or not layers or not 0 < len(kept) < shape_of(op.data)[_CHANNELS]:
+            return
+        parts: list[onnx.OnnxOp] = []
+        operands: list[SSAValue] = []
+        for operand in source.operands:
+            axis = _channel_axis(operand, shape_of(op.data))
+            if axis is not None:
+                constant = onnx.constant_of(operand)
+                part = (
+                    copy_location(op, _slice(operand, axis, kept.start, len(kept), kept.step))
+                    if constant is None
+                    else constant_like(constant.take(kept, axis), operand)
+                )
+                parts.append(part)
+                operand = part.results[0]
+            operands.append(operand)
+        rewriter.replace(op, [*parts, _named_like(source, type(source).of(operands, source.properties))])
+
+
+def _slices_left(value: SSAValue, shape: Sequence[int]) -> tuple[int, int]:
+    """Of a Slice of the channels of a tensor that is broadcast to ``shape``: Slices that are left if it takes place as
+    early as it can, and layers that it narrows."""
+    if onnx.constant_of(value) is not None or _channel_axis(value, shape) is None:
+        return 0, 0
+    owner = value.owner if value.has_one_use() else None
+    match owner:
+        case onnx.ConvOp() | onnx.GemmOp() if _is_narrowable(owner):
+            return 0, 1
+        case UnaryOp() | BinaryOp():
+            pairs = [_slices_left(operand, shape_of(value)) for operand in owner.operands]
+            return sum(slices for slices, _ in pairs), sum(layers for _, layers in pairs)
+        case _:
+            return 1, 0
+
+
+def _is_narrowable(layer: onnx.ConvOp | onnx.GemmOp) -> bool:
+    """Whether a layer may compute some of its channels only."""
+    if isinstance(layer, onnx.ConvOp) and layer.group.value.data != 1:
+        return False
+    weights, bias = layer_parameters(layer)
+    return weights is not None and (len(layer.operands) == 2 or bias is not None)
+
+
+def _channel_axis(value: SSAValue, shape: Sequence[int]) -> int | None:
+    """The axis of a tensor along which it has the channels of ``shape``, to which it is broadcast; None if it has one
+    value for all channels."""
+    own = shape_of(value)
+    axis = _CHANNELS - (len(shape) - len(own))
+    return axis if axis >= 0 and own[axis] > 1 else None
+
+
 def _named_like(op: onnx.OnnxOp, narrow: onnx.OnnxOp) -> onnx.OnnxOp:
     """What computes some channels of an op, with its name and that of its result."""
     narrow.results[0].name_hint = op.results[0].name_hint
@@ -100,10 +162,8 @@ def _layer_before(value: SSAValue) -> tuple[onnx.ConvOp | onnx.GemmOp, list[Unar
     activations: list[UnaryOp] = []
     while value.has_one_use():
         match value.owner:
-            case onnx.ConvOp() as layer if layer.group.value.data == 1:
-                return layer, activations
-            case onnx.GemmOp() as layer:
-                return layer, activations
+            case onnx.ConvOp() | onnx.GemmOp() as layer:
+                return (layer, activations) if _is_narrowable(layer) else None
             case UnaryOp() as activation if all(onnx.constant_of(one) is not None for one in activation.operands[1:]):
                 activations.insert(0, activation)
                 value = activation.operands[0]
@@ -146,4 +206,4 @@ def _slice(value: SSAValue, axis: int, start: int, count: int, step: int = 1) ->
     return onnx.SliceOp.of([value], properties)
 
 
-SLICE_PATTERNS = (SplitToSlice(), SliceOneOperand(), NarrowLayer())
+SLICE_PATTERNS = (SplitToSlice(), SliceOneOperand(), NarrowLayer(), SliceOperands())

@@ -350,6 +350,23 @@ def with_constant(kind: str, left: bool = False) -> Build:
     return make
 
 
+def sliced_behind(kind: str, **more: Any) -> Build:
+    """Some channels of what is computed of all."""
+    return lambda g: channels_of(g, g.add(kind, g.conv("x", g.shape[1], 12), **more), 3, 7, 1)
+
+
+def slice_of_sum(g: Graph) -> str:
+    """Channels of a layer that is added to its own input, and scaled: the layer need not compute the others."""
+    wide = g.conv("x", g.shape[1], 12)
+    y = g.add("Relu", g.add("Add", g.conv(wide, 12, 12), wide))
+    y = g.add("Div", g.add("Mul", y, g.weight(12, 1, 1)), g.constant(2.0))
+    return channels_of(g, y, 2, 11, 3)
+
+
+def channels_of(g: Graph, x: str, start: int, end: int, step: int) -> str:
+    return g.add("Slice", x, *(g.constant(np.array([number])) for number in (start, end, 1, step)))
+
+
 def conv(channels: int, kernel: int, group: int = 1, **more: Any) -> Build:
     return lambda g: g.conv("x", g.shape[1], channels, kernel, group, **more)
 
@@ -470,6 +487,9 @@ MODELS: dict[str, tuple[Build, tuple[int, ...]]] = {
     "slice of rows and columns": (sliced([2, 3], [1, -4], [5, 6]), (3, 4, 6, 6)),
     "slice of everything with steps": (sliced([1, 2, 3], [2, 1, 0], [14, 99, 8], [1, 2, 3]), WIDE),
     "slice, focus": (focus, IMAGE),
+    "slice of a softmax": (sliced_behind("Softmax", axis=1), IMAGE),
+    "slice of a normalization": (sliced_behind("LRN", size=5, alpha=1.0), IMAGE),
+    "slice of a sum of layers": (slice_of_sum, IMAGE),
     "padded": (padded(0, 0, 1, 2, 0, 0, 3, 0), IMAGE),
     "padded and cut": (padded(0, 0, 1, -2, 0, 0, -3, 1), IMAGE),
     "padded by more than the image": (padded(0, 0, 9, 0, 0, 0, 0, 8), (2, 4, 3, 3)),

@@ -273,6 +273,42 @@ func.func @narrow_layer(%x: tensor<1x1x3x3xf32>) -> tensor<1x2x3x3xf32> {
   func.return %s : tensor<1x2x3x3xf32>
 }
 
+// Nor are they if a sum stands between, whose other operand is then sliced instead.
+// CHECK-LABEL: @narrow_operand
+// CHECK-DAG:   %w = onnx.Constant #tile.array<f32[2, 1, 1, 1] [2.0, 4.0]>
+// CHECK-DAG:   %y = onnx.Conv(%x, %w){{.*}} -> tensor<1x2x3x3xf32>
+// CHECK-DAG:   [[Z:%[a-z0-9_]+]] = onnx.Slice(%z){{.*}} -> tensor<1x2x3x3xf32>
+// CHECK:       [[A:%[a-z0-9_]+]] = onnx.Add(%y, [[Z]])
+// CHECK-NEXT:  %r = onnx.Relu([[A]])
+// CHECK-NEXT:  func.return %r
+func.func @narrow_operand(%x: tensor<1x1x3x3xf32>, %z: tensor<1x4x3x3xf32>) -> tensor<1x2x3x3xf32> {
+  %w = onnx.Constant #tile.array<f32[4, 1, 1, 1] [1.0, 2.0, 3.0, 4.0]>
+  %y = onnx.Conv(%x, %w) : (tensor<1x1x3x3xf32>, tensor<4x1x1x1xf32>) -> tensor<1x4x3x3xf32>
+  %a = onnx.Add(%y, %z) : (tensor<1x4x3x3xf32>, tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32>
+  %r = onnx.Relu(%a) : (tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32>
+  %s = onnx.Slice(%r) {starts = array<i64: 1>, ends = array<i64: 4>, axes = array<i64: 1>, steps = array<i64: 2>} : (tensor<1x4x3x3xf32>) -> tensor<1x2x3x3xf32>
+  func.return %s : tensor<1x2x3x3xf32>
+}
+
+// Two sums with others stay: there would be two Slices. So does a Softmax, which needs all channels.
+// CHECK-LABEL: @channels_that_are_needed
+// CHECK:       onnx.Add(%y, %z)
+// CHECK:       onnx.Slice(%b)
+// CHECK:       onnx.Softmax(%c)
+// CHECK:       onnx.Slice(%d)
+func.func @channels_that_are_needed(%x: tensor<1x1x3x3xf32>, %z: tensor<1x4x3x3xf32>, %q: tensor<1x4x3x3xf32>) -> (tensor<1x2x3x3xf32>, tensor<1x2x3x3xf32>) {
+  %w = onnx.Constant #tile.array<f32[4, 1, 1, 1] [1.0, 2.0, 3.0, 4.0]>
+  %y = onnx.Conv(%x, %w) : (tensor<1x1x3x3xf32>, tensor<4x1x1x1xf32>) -> tensor<1x4x3x3xf32>
+  %a = onnx.Add(%y, %z) : (tensor<1x4x3x3xf32>, tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32>
+  %b = onnx.Add(%a, %q) : (tensor<1x4x3x3xf32>, tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32>
+  %s = onnx.Slice(%b) {starts = array<i64: 1>, ends = array<i64: 4>, axes = array<i64: 1>, steps = array<i64: 2>} : (tensor<1x4x3x3xf32>) -> tensor<1x2x3x3xf32>
+  %v = onnx.Constant #tile.array<f32[4, 1, 1, 1] [1.0, 2.0, 3.0, 5.0]>
+  %c = onnx.Conv(%x, %v) : (tensor<1x1x3x3xf32>, tensor<4x1x1x1xf32>) -> tensor<1x4x3x3xf32>
+  %d = onnx.Softmax(%c) {axis = 1 : i64} : (tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32>
+  %t = onnx.Slice(%d) {starts = array<i64: 1>, ends = array<i64: 4>, axes = array<i64: 1>, steps = array<i64: 2>} : (tensor<1x4x3x3xf32>) -> tensor<1x2x3x3xf32>
+  func.return %s, %t : tensor<1x2x3x3xf32>, tensor<1x2x3x3xf32>
+}
+
 // A piece of what was joined is what it was before.
 // CHECK-LABEL: @piece_of_a_concatenation
 // CHECK-NEXT:  [[B:%[a-z0-9]+]] = onnx.Sigmoid(%x)
