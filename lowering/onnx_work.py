@@ -177,6 +177,10 @@ def read_results(op: OnnxOp) -> Sequence[SSAValue]:
     return [result for result in op.results if result.first_use is not None] or op.results
 
 
+IMAGE_AXES = 4
+"""Images, channels, rows and columns."""
+
+
 class KeptRows:
     """Rows of values that have more by their shape than are computed: a reshape moves nothing, so that the rows stay
     those of what it reads, and so do those of what is computed from it element by element."""
@@ -192,21 +196,25 @@ class KeptRows:
                 source = op.operands[0]
                 self._keep(op.results[0], self._rows.get(source, rows_of(source)))
             return work
-        kept = [self._rows[one] for one in op.operands if one in self._rows and one.type == op.results[0].type]
+        alike = isinstance(op, onnx.TransposeOp) and len(shape_of(op.results[0])) > IMAGE_AXES
+        kept = [
+            self._rows[one] for one in op.operands if one in self._rows and (alike or one.type == op.results[0].type)
+        ]
         if not kept:
             return work
         self._keep(op.results[0], min(kept))
         return work._replace(rows=min(work.rows, *kept), instances=min(work.instances, *kept))
 
     def _keep(self, value: SSAValue, rows: int) -> None:
-        if rows < rows_of(value):
+        """Of a tensor of more axes than an image, as between the reshapes of a shuffle, the shape does not say it."""
+        if rows < rows_of(value) or len(shape_of(value)) > IMAGE_AXES:
             self._rows[value] = rows
 
 
 def rows_of(value: SSAValue) -> int:
     """Of a tensor, by its shape."""
     shape = shape_of(value)
-    return shape[0] * shape[2] if len(shape) == 4 else shape[0] if shape else 1
+    return shape[0] * shape[2] if len(shape) == IMAGE_AXES else shape[0] if shape else 1
 
 
 def _skips_channels(op: onnx.SliceOp) -> bool:

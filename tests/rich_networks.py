@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from odd_models import Graph
 from random_networks import Image, RandomNetwork
 from tilec.analysis.machine_file import find_machine
 
@@ -16,6 +17,14 @@ LARGEST = 6000
 """Elements of a value."""
 WIDEST = 400
 """Channels of a value."""
+
+
+class _Graph(Graph):
+    """With weights that leave values as large as they are: what comes of the differences of large ones is noise."""
+
+    def weight(self, *shape: int, scale: float = 0.5) -> str:
+        summands = int(np.prod(shape[1:])) if len(shape) == 4 else shape[0] if len(shape) == 2 else 1
+        return super().weight(*shape, scale=min(scale, summands**-0.5))
 
 
 class RichNetwork(RandomNetwork):
@@ -28,7 +37,7 @@ class RichNetwork(RandomNetwork):
         channels = draw.choice((1, 2, 3, 4, 6, 8, 16, 32, 64, 130, 200))
         most = 5 if channels >= 64 else 16
         height, width = (min(most, draw.choice((1, 1, 2, 3, 5, 7, 8, 11, 14, 16))) for _ in range(2))
-        self.graph.shape = (1, channels, height, width)
+        self.graph = _Graph(1, channels, height, width)
         self.images = [Image("x", channels, height, width)]
         self.second: tuple[int, ...] | None = None
         """The shape of a second input, if there is one."""

@@ -12,12 +12,15 @@ from typing import ClassVar
 import onnx
 import pytest
 import sabotage_networks as networks
+from compilation import lower
 from guard_programs import edit_pass, guarded, module_at, network, one_replica, parsed
 from models import SMALLEST, build
+from odd_models import Graph, shuffle
 from tilec.analysis.contract import Contract, may_trade
 from tilec.analysis.proxies import Level, Proxies
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
+from tilec.lowering.proxies import proxies
 from tilec.passes.guard import Guard, GuardedPipeline, GuardError, Mode
 from tilec.passes.guard_mode import GuardModePass
 from tilec.passes.ir_text import PrintOptions, ir_text
@@ -362,6 +365,16 @@ def test_a_reshape_makes_no_rows(machine: str) -> None:
     module = networks.relu_of_rows_apart()
     passes = build_pipeline(f"tile-default{{machine={machine}}}")
     PassManager(passes, [Guard(Mode.ERROR)]).run(make_context(), module)
+
+
+def test_a_shuffle_keeps_rows() -> None:
+    """Between its reshapes there are five axes. The layer behind has the rows of the image nevertheless, so that they
+    are no more where two shuffles come to none."""
+    graph = Graph(1, 8, 5, 5)
+    once = graph.model(graph.conv(shuffle(graph, "x", 8, 5, 4), 8, 8))
+    assert proxies(import_onnx(once.SerializeToString())).layer_rows == 5
+    graph = Graph(1, 8, 5, 5)
+    lower(graph.model(graph.conv(shuffle(graph, shuffle(graph, "x", 8, 5, 4), 8, 5, 2), 8, 8)), machine="tiny4")
 
 
 # Use from elsewhere
