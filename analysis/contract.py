@@ -92,8 +92,9 @@ class Contract:
         object.__setattr__(self, "clauses", MappingProxyType(dict(self.clauses)))
 
     def copy(self) -> Contract:
-        """The same promises, whatever becomes of this object."""
-        return Contract(self.clauses, self.levels, self.idle_networks)
+        """The same promises, whatever becomes of this object and its clauses."""
+        clauses = {name: Clause(one.kind, one.reason, one.mapping) for name, one in self.clauses.items()}
+        return Contract(clauses, self.levels, self.idle_networks)
 
     def clause(self, name: str) -> Clause:
         return self.clauses.get(name, NOT_WORSE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import ClassVar
 
 import pytest
@@ -11,11 +12,13 @@ from tilec.analysis.proxies import FIELDS, Level, Proxies
 from tilec.analysis.proxy_changes import Verdict
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
-from tilec.passes.guard import Guard, GuardError, Mode, contract_of
+from tilec.passes.guard import Guard, GuardError, Mode
+from tilec.passes.guard_mode import GuardModePass
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.pass_bug import PassBug
 from tilec.passes.pipeline import build_pipeline
 from tilec.passes.registry import PASSES, all_passes
+from tilec.passes.watch_plan import FOREIGN_CONTRACTS, contract_of
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.passes import ModulePass
@@ -156,15 +159,79 @@ def test_a_contract_cannot_be_changed() -> None:
             one.clauses["sends"] = may_trade("for a test")  # pyright: ignore[reportIndexIssue]
 
 
-def test_the_promise_is_the_one_that_was_made_before_the_pass_ran() -> None:
+ALL_ALLOWED = dict.fromkeys(FIELDS, may_trade("for a test"))
+
+
+@pytest.mark.parametrize("part", ["contract", "clause"])
+def test_the_promise_is_the_one_that_was_made_before_the_pass_ran(part: str) -> None:
     class Cheat(ModulePass):
         name = "cheat"
-        contract: ClassVar[Contract] = Contract({})
+        contract: ClassVar[Contract] = Contract(dict.fromkeys(FIELDS, decided_here("for a test")))
 
         def apply(self, ctx: Context, op: ModuleOp) -> None:
             one_replica(op)
-            allowed = dict.fromkeys(FIELDS, may_trade("for a test"))
-            object.__setattr__(self.contract, "clauses", allowed)
+            if part == "contract":
+                object.__setattr__(self.contract, "clauses", ALL_ALLOWED)
+            else:
+                for clause in self.contract.clauses.values():
+                    object.__setattr__(clause, "kind", Kind.MAY_TRADE)
 
     with pytest.raises(GuardError, match="width_of_node"):
         guarded(Cheat(), module_at("graph"))
+
+
+def run_guarded(*passes: ModulePass, level: str = "graph") -> None:
+    PassManager(passes, (Guard(), Verifier())).run(make_context(), module_at(level))
+
+
+def test_a_pass_that_comes_twice_is_held_to_its_first_promise_both_times() -> None:
+    class Later(ModulePass):
+        name = "later"
+        contract: ClassVar[Contract] = Contract()
+        runs: ClassVar[int] = 0
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            if Later.runs:
+                one_replica(op)
+            Later.runs += 1
+            Later.contract = Contract(ALL_ALLOWED)
+
+    with pytest.raises(GuardError, match="width_of_node") as caught:
+        run_guarded(Later(), Later())
+    assert caught.value.index == 1
+
+
+@pytest.mark.parametrize("gift", ["contract", "name", "mode"])
+def test_a_pass_gives_nothing_to_a_later_one(gift: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a contract in its class, nor that of a pass from elsewhere, nor a mode of the guard."""
+    worse, mode = edit_pass(one_replica, "worse"), GuardModePass()
+
+    def give(module: ModuleOp) -> None:
+        canonicalize = sys.modules[CanonicalizePass.__module__]
+        if gift == "contract":
+            monkeypatch.setattr(type(worse), "contract", Contract(ALL_ALLOWED), raising=False)
+        elif gift == "mode":
+            object.__setattr__(mode, "mode", Mode.OFF)
+        else:
+            type(worse).__module__, type(worse).__qualname__ = canonicalize.__name__, "CanonicalizePass"
+            monkeypatch.setattr(canonicalize, "CanonicalizePass", type(worse))
+            name = f"{canonicalize.__name__}.CanonicalizePass"
+            monkeypatch.setitem(FOREIGN_CONTRACTS, name, Contract(ALL_ALLOWED))
+
+    with pytest.raises(GuardError, match=r"pass 'worse': worse: .*width_of_node"):
+        run_guarded(edit_pass(give), mode, worse)
+
+
+def test_an_error_in_a_contract_is_found_before_anything_runs() -> None:
+    ran: list[str] = []
+    first = edit_pass(lambda module: ran.append("first"), "first")
+    with pytest.raises(PassBug, match="pass 'theirs' failed: TypeError: its contract is of type str"):
+        run_guarded(first, NoContract())
+    assert not ran
+    run_guarded(first, GuardModePass(Mode.OFF, 1), NoContract(), first)
+    assert ran == ["first", "first"]
+    with pytest.raises(PassBug, match="pass 'theirs'"):
+        run_guarded(GuardModePass(Mode.OFF, 1), first, NoContract())
+    with pytest.raises(PassBug, match="pass 'theirs'"):
+        run_guarded(GuardModePass(Mode.OFF), first, GuardModePass(Mode.REPORT), NoContract())
+    assert ran == ["first", "first"]
