@@ -10,7 +10,7 @@ import onnx
 import pytest
 from compilation import package_of
 from random_networks import RandomNetwork
-from tilec.codegen.package import Package
+from tilec.codegen.package import Package, write_package
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
 from tilec.passes.guard import Guard
@@ -52,3 +52,14 @@ def test_between_every_two_stages_of_an_example(between: str) -> None:
 def test_between_every_two_stages_of_random_networks(seed: int) -> None:
     model = RandomNetwork(seed).model()
     assert_the_same(compiled(model, "tiny4"), compiled(model, "tiny4", ",".join(GENERIC)))
+
+
+@pytest.mark.parametrize("between", [*GENERIC, ",".join(GENERIC)])
+def test_an_input_that_nothing_reads_stays(between: str, tmp_path: Path) -> None:
+    """It belongs to the interface of the network, like an argument that a function does not use."""
+    model = RandomNetwork(0).model()
+    model.graph.input.append(onnx.helper.make_tensor_value_info("unread", onnx.TensorProto.FLOAT, [1, 3]))
+    plain = compiled(model, "tiny4")
+    assert "unread" in [tensor.name for tensor in plain.inputs]
+    found = compiled(model, "tiny4", between)
+    assert write_package(found, tmp_path / "found") == write_package(plain, tmp_path / "plain")
