@@ -122,14 +122,15 @@ def check(contract: Contract, before: Proxies, after: Proxies) -> list[Change]:
 
 
 def _check_field(contract: Contract, name: str, before: Proxies, after: Proxies) -> Change:
-    old, new = getattr(before, name), getattr(after, name)
-    if name == "level" and (old, new) in contract.levels:
-        return Change(name, old, new, Verdict.SHOWN, "the pass lowers")
+    real, new = getattr(before, name), getattr(after, name)
+    if name == "level" and (real, new) in contract.levels:
+        return Change(name, real, new, Verdict.SHOWN, "the pass lowers")
     clause = contract.clause(name)
-    if clause.mapping is not None and (old != new or clause.kind is Kind.EQUAL):
+    old = real
+    if clause.mapping is not None and (real != new or clause.kind is Kind.EQUAL):
         old = clause.mapping(before, after)
         if old is None:
-            return Change(name, getattr(before, name), new, Verdict.UNKNOWN, clause.reason)
+            return Change(name, real, new, Verdict.UNKNOWN, clause.reason)
     plain = judge(name, old, new)
     match clause.kind:
         case Kind.EQUAL if old != new:
@@ -142,7 +143,7 @@ def _check_field(contract: Contract, name: str, before: Proxies, after: Proxies)
             verdict = Verdict.SHOWN
         case _:
             verdict = plain
-    return Change(name, old, new, verdict, clause.reason)
+    return Change(name, real, new, verdict, clause.reason, None if old == real else old)
 
 
 # Mappings

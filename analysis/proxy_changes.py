@@ -35,6 +35,8 @@ class Change:
     after: object
     verdict: Verdict
     reason: str = ""
+    allowed: object = None
+    """What a contract makes of the value before, if that is another value: what the one after was compared with."""
 
     @property
     def title(self) -> str:
@@ -42,7 +44,8 @@ class Change:
 
     def __str__(self) -> str:
         note = f" ({self.reason})" if self.reason else ""
-        return f"{self.field} {shown_pair(self.before, self.after, FIELDS[self.field].better)}{note}"
+        values = shown_values(self.before, self.after, FIELDS[self.field].better, self.allowed)
+        return f"{self.field} {values}{note}"
 
 
 def compared_fields(before: Proxies, after: Proxies) -> list[str]:
@@ -128,14 +131,22 @@ def _is_table(value: object) -> TypeGuard[Counts]:
     return isinstance(value, tuple)
 
 
-def shown_pair(before: object, after: object, better: Better = Better.SAME) -> str:
-    """Both values; of tables only the name that got worse by most, or, if none did, that differs most."""
-    if _is_table(before) and _is_table(after):
-        old, new = dict(before), dict(after)
-        if harm := harm_by_name(old, new, better):
+def shown_values(before: object, after: object, better: Better = Better.SAME, allowed: object = None) -> str:
+    """Both values, and what is allowed; of tables only the name that got worse by most, or, if none did, that differs
+    most."""
+    limit = before if allowed is None else allowed
+    name = ""
+    if _is_table(limit) and _is_table(after):
+        if harm := harm_by_name(dict(limit), dict(after), better):
             name = max(harm, key=lambda one: (harm[one], one))
-            return f"of '{name}' {old.get(name, 0)} -> {new.get(name, 0)}"
-    return f"{shown(before)} -> {shown(after)}"
+            before, after, allowed = (_of_name(table, name) for table in (before, after, allowed))
+    text = f"{shown(before)} -> {shown(after)}"
+    text = f"of '{name}' {text}" if name else text
+    return text if allowed is None else f"{text}, allowed {shown(allowed)}"
+
+
+def _of_name(table: object, name: str) -> int | None:
+    return dict(table).get(name, 0) if _is_table(table) else None
 
 
 def harm_by_name(before: Mapping[str, int], after: Mapping[str, int], better: Better) -> dict[str, int]:

@@ -7,7 +7,18 @@ from typing import ClassVar
 
 import pytest
 from guard_programs import edit_pass, guarded, module_at, network, one_replica, parsed
-from tilec.analysis.contract import STRICTEST, Contract, Kind, changes_meaning, check, decided_here, may_trade
+from tilec.analysis.contract import (
+    STRICTEST,
+    Clause,
+    Contract,
+    Kind,
+    changes_meaning,
+    check,
+    constant,
+    decided_here,
+    may_trade,
+    or_part_more,
+)
 from tilec.analysis.proxies import FIELDS, Level, Proxies
 from tilec.analysis.proxy_changes import Verdict
 from tilec.dialects.registry import make_context
@@ -132,6 +143,27 @@ def test_clauses() -> None:
     assert verdicts(Contract({"mvm_count": helpless}))["mvm_count"] is Verdict.UNKNOWN
     with pytest.raises(AssertionError, match="nonsense"):
         Contract({"nonsense": may_trade("why")})
+
+
+def test_what_a_contract_allows_does_not_read_like_what_was_there() -> None:
+    """A message has the value before, the value after, and what a mapping allows."""
+
+    def told(clause: Clause, name: str, before: object, after: object) -> str:
+        sides = [Proxies(Level.GRAPH, **{name: value}) for value in (before, after)]  # pyright: ignore[reportArgumentType]
+        (change,) = [one for one in check(Contract({name: clause}), *sides) if one.field == name]
+        return str(change)
+
+    eighth = changes_meaning(or_part_more("core_bytes", 8), "why")
+    assert told(eighth, "core_bytes", 2488, 3100) == "core_bytes 2488 -> 3100, allowed 2799 (why)"
+    assert told(eighth, "core_bytes", 2488, 2500) == "core_bytes 2488 -> 2500, allowed 2799 (why)"
+    assert told(eighth, "core_bytes", 2488, 2488) == "core_bytes 2488 -> 2488 (why)"
+    yardstick = changes_meaning(constant(7), "why")
+    assert told(yardstick, "core_bytes", None, 9) == "core_bytes unknown -> 9, allowed 7 (why)"
+    table = changes_meaning(constant((("a", 3), ("b", 4))), "why")
+    found = told(table, "product_elements", (("a", 2), ("b", 1)), (("a", 3), ("b", 6)))
+    assert found == "product_elements of 'b' 1 -> 6, allowed 4 (why)"
+    found = told(table, "product_elements", None, (("a", 3), ("b", 6)))
+    assert found == "product_elements of 'b' unknown -> 6, allowed 4 (why)"
 
 
 def test_a_pass_that_says_it_is_another_one_gets_no_contract_of_that() -> None:
