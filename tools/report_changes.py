@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..analysis.proxies import Level, Proxies
+from ..analysis.proxies import FIELDS, Level, Proxies
 from ..analysis.proxy_changes import Change, Verdict, compare, nodes_at_work
 from .report_records import Records
 
@@ -24,14 +24,10 @@ def difference(before: Records, after: Records) -> dict[str, list[Change]]:
     return found
 
 
-JUDGED_BY_RESULTS = frozenset(("assignment", "order", "message_waits_of_node", "row_bytes_of_core"))
-"""What another schedule has otherwise, for better or worse: that is told by its cycles, messages and memory."""
-
-
 def is_regression(change: Change) -> bool:
     """Whether a change between two builds is for the worse. Where lanes run, and when messages go, is judged by what
     comes of it."""
-    if change.field in JUDGED_BY_RESULTS:
+    if FIELDS[change.field].by_results:
         return change.verdict is Verdict.UNKNOWN
     return change.verdict.is_harm
 
