@@ -168,12 +168,15 @@ def or_part_more(name: str, part: int) -> MappingFunction:
     return mapped
 
 
+_MOST_ELEMENT_BYTES = 4
+
+
 def bytes_of_joined_constants(before: Proxies, after: Proxies) -> int | None:
-    """Global memory, where ops have become fewer: a constant that is joined with another one is no longer equal to
-    those that others read."""
-    if before.vector_count is None or after.vector_count is None:
+    """Global memory with the constants of ops that are gone: one that is joined with another one is no longer equal to
+    those that others read, but has no more elements than the op that is gone has computed."""
+    if before.host_bytes is None or before.element_passes is None or after.element_passes is None:
         return None
-    return after.host_bytes if after.vector_count < before.vector_count else before.host_bytes
+    return before.host_bytes + _MOST_ELEMENT_BYTES * max(0, before.element_passes - after.element_passes)
 
 
 def times(name: str, factor: int) -> MappingFunction:

@@ -267,3 +267,40 @@ def test_an_error_in_a_contract_is_found_before_anything_runs() -> None:
     with pytest.raises(PassBug, match="pass 'theirs'"):
         run_guarded(GuardModePass(Mode.OFF), first, GuardModePass(Mode.REPORT), NoContract())
     assert ran == ["first", "first"]
+
+
+def test_a_joined_constant_takes_no_more_than_the_op_that_is_gone() -> None:
+    """Both constants stay, since others read them; their sum is a third one."""
+
+    def batch(name: str, ops: str) -> str:
+        return f"""
+        %{name} = spat.compute_batch lanes 4 ins(%x : tensor<4x3x2xf32>) windows [#spat.window<height 4, lanes 4>]
+            weights(%c, %d : tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<4x3x2xf32> {{
+        ^bb0(%rows: tensor<1x3x2xf32>, %a: tensor<1x2xf32>, %b: tensor<1x2xf32>):
+          %row = spat.view %rows row 0 start 0 step 1 : tensor<1x3x2xf32> -> tensor<3x2xf32>
+          {ops}
+          spat.yield %r : tensor<3x2xf32>
+        }}
+        spat.output "{name}" shape <i64[4] [1, 2, 4, 3]> channels [#tile.array<i32[2] [0, 1]>] %{name}
+          : tensor<4x3x2xf32>"""
+
+    step = "%{} = spat.{} %{}, %{} : tensor<3x2xf32>, tensor<1x2xf32> -> tensor<3x2xf32>"
+    both = [step.format("s", "vadd", "row", "a"), step.format("r", "vadd", "s", "b")]
+    apart = [step.format("s", "vadd", "row", "a"), step.format("r", "vmul", "s", "b")]
+    text = f"""
+    func.func @main() {{
+      %x = spat.input "x" shape <i64[4] [1, 2, 4, 3]> : tensor<4x3x2xf32>
+      %c = spat.constant <f32[1, 2] [1.0, 2.0]> : tensor<1x2xf32>
+      %d = spat.constant <f32[1, 2] [3.0, 5.0]> : tensor<1x2xf32>
+      {batch("p", chr(10).join(both))}
+      {batch("q", chr(10).join(apart))}
+      func.return
+    }}"""
+    (merge,) = build_pipeline("spat-merge-trivial")
+    (found,) = guarded(merge, parsed(text)).examined
+    assert found.before is not None
+    assert found.after is not None
+    sizes = [one.proxies.host_bytes for one in (found.before, found.after)]
+    assert sizes == [24 * 3 + 4, 24 * 3 + 6]
+    (bytes_,) = [change for change in found.changes if change.field == "host_bytes"]
+    assert bytes_.allowed == 24 * 3 + 4 + 4 * 24
