@@ -92,8 +92,9 @@ class Contract:
         object.__setattr__(self, "clauses", MappingProxyType(dict(self.clauses)))
 
     def copy(self) -> Contract:
-        """The same promises, whatever becomes of this object."""
-        return Contract(self.clauses, self.levels, self.idle_networks)
+        """The same promises, whatever becomes of this object and its clauses."""
+        clauses = {name: Clause(one.kind, one.reason, one.mapping) for name, one in self.clauses.items()}
+        return Contract(clauses, self.levels, self.idle_networks)
 
     def clause(self, name: str) -> Clause:
         return self.clauses.get(name, NOT_WORSE)
@@ -121,14 +122,15 @@ def check(contract: Contract, before: Proxies, after: Proxies) -> list[Change]:
 
 
 def _check_field(contract: Contract, name: str, before: Proxies, after: Proxies) -> Change:
-    old, new = getattr(before, name), getattr(after, name)
-    if name == "level" and (old, new) in contract.levels:
-        return Change(name, old, new, Verdict.SHOWN, "the pass lowers")
+    real, new = getattr(before, name), getattr(after, name)
+    if name == "level" and (real, new) in contract.levels:
+        return Change(name, real, new, Verdict.SHOWN, "the pass lowers")
     clause = contract.clause(name)
-    if clause.mapping is not None and (old != new or clause.kind is Kind.EQUAL):
+    old = real
+    if clause.mapping is not None and (real != new or clause.kind is Kind.EQUAL):
         old = clause.mapping(before, after)
         if old is None:
-            return Change(name, getattr(before, name), new, Verdict.UNKNOWN, clause.reason)
+            return Change(name, real, new, Verdict.UNKNOWN, clause.reason)
     plain = judge(name, old, new)
     match clause.kind:
         case Kind.EQUAL if old != new:
@@ -141,7 +143,7 @@ def _check_field(contract: Contract, name: str, before: Proxies, after: Proxies)
             verdict = Verdict.SHOWN
         case _:
             verdict = plain
-    return Change(name, old, new, verdict, clause.reason)
+    return Change(name, real, new, verdict, clause.reason, None if old == real else old)
 
 
 # Mappings
@@ -166,12 +168,15 @@ def or_part_more(name: str, part: int) -> MappingFunction:
     return mapped
 
 
+_MOST_ELEMENT_BYTES = 4
+
+
 def bytes_of_joined_constants(before: Proxies, after: Proxies) -> int | None:
-    """Global memory, where ops have become fewer: a constant that is joined with another one is no longer equal to
-    those that others read."""
-    if before.vector_count is None or after.vector_count is None:
+    """Global memory with the constants of ops that are gone: one that is joined with another one is no longer equal to
+    those that others read, but has no more elements than the op that is gone has computed."""
+    if before.host_bytes is None or before.element_passes is None or after.element_passes is None:
         return None
-    return after.host_bytes if after.vector_count < before.vector_count else before.host_bytes
+    return before.host_bytes + _MOST_ELEMENT_BYTES * max(0, before.element_passes - after.element_passes)
 
 
 def times(name: str, factor: int) -> MappingFunction:

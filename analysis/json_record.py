@@ -8,7 +8,6 @@ be lacking is the caller's to say.
 from __future__ import annotations
 
 import difflib
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ..support.diagnostics import TileError, TileErrors, system_reason
+from ..support.json_values import decode_json
 
 R = TypeVar("R")
 Check = Callable[["RecordReader", object, str], Any]
@@ -148,7 +148,7 @@ def read_bytes(path: Path) -> bytes:
 def parse_json(data: bytes, source: str) -> object:
     """Parses JSON bytes; ``source`` is named in the user error for malformed ones."""
     try:
-        return json.loads(data, object_pairs_hook=_unique_object)
+        return decode_json(data)
     except RecursionError:
         raise TileError(source, "is not valid JSON: nested too deeply", "flatten it") from None
     except ValueError as error:
@@ -160,15 +160,6 @@ def require_whole(value: object, least: int, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise ValueError(f"{str(value)[:40]} is not a whole number from {least} to {most}")
     return value
-
-
-def _unique_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"key {repeated!r} stands more than once in one object")
-    return found
 
 
 def _is_finite(value: float) -> bool:

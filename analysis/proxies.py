@@ -45,8 +45,8 @@ class Level(Enum):
     PACKAGE = "package"
 
 
-def _about(better: Better, title: str) -> dict[str, object]:
-    return {"better": better, "title": title}
+def _about(better: Better, title: str, by_results: bool = False) -> dict[str, object]:
+    return {"better": better, "title": title, "by_results": by_results}
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,11 @@ class Proxies:
         default=None, metadata=_about(Better.LESS, "latency in cycles, by the clock")
     )
     step_count: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "steps"))
-    assignment: str | None = dataclasses.field(default=None, metadata=_about(Better.SAME, "classes and their cores"))
+    assignment: str | None = dataclasses.field(
+        default=None, metadata=_about(Better.SAME, "classes and their cores", by_results=True)
+    )
     order: str | None = dataclasses.field(
-        default=None, metadata=_about(Better.SAME, "order of lanes, and of the transfers of a package")
+        default=None, metadata=_about(Better.SAME, "order of lanes, and of the transfers of a package", by_results=True)
     )
     busy_cycles: Counts | None = dataclasses.field(default=None, metadata=_about(Better.SHOWN, "busy cycles by core"))
     busy_cycles_max: int | None = dataclasses.field(
@@ -190,7 +192,8 @@ class Proxies:
     receive_bytes: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "bytes received"))
     byte_hops: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "bytes x hops"))
     message_waits_of_node: Counts | None = dataclasses.field(
-        default=None, metadata=_about(Better.LESS, "steps for which computed rows wait to be sent, by node")
+        default=None,
+        metadata=_about(Better.LESS, "steps for which computed rows wait to be sent, by node", by_results=True),
     )
 
     unready_reads: int | None = dataclasses.field(
@@ -219,7 +222,8 @@ class Proxies:
     host_bytes: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "global memory in bytes"))
     weight_elements: int | None = dataclasses.field(default=None, metadata=_about(Better.LESS, "weights in arrays"))
     row_bytes_of_core: Counts | None = dataclasses.field(
-        default=None, metadata=_about(Better.LESS, "bytes of rows that are there at the same time, by core")
+        default=None,
+        metadata=_about(Better.LESS, "bytes of rows that are there at the same time, by core", by_results=True),
     )
     buffer_bytes: int | None = dataclasses.field(
         default=None, metadata=_about(Better.LESS, "bytes of tiles and of a row of each tensor")
@@ -348,6 +352,9 @@ class FieldInfo:
     title: str
     better: Better
     kind: Kind
+    by_results: bool
+    """Whether another schedule has it otherwise, for better or worse, so that it is judged between two builds by what
+    comes of it: cycles, messages and memory."""
 
 
 _KINDS = {
@@ -357,7 +364,13 @@ _KINDS = {
 """In JSON, by the type here."""
 
 FIELDS: Mapping[str, FieldInfo] = {
-    field.name: FieldInfo(field.name, field.metadata["title"], field.metadata["better"], _KINDS[str(field.type)])
+    field.name: FieldInfo(
+        field.name,
+        field.metadata["title"],
+        field.metadata["better"],
+        _KINDS[str(field.type)],
+        field.metadata.get("by_results", False),
+    )
     for field in dataclasses.fields(Proxies)
 }
 """Every field of :class:`Proxies`, in order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeGuard, cast
@@ -35,6 +35,8 @@ class Change:
     after: object
     verdict: Verdict
     reason: str = ""
+    allowed: object = None
+    """What a contract makes of the value before, if that is another value: what the one after was compared with."""
 
     @property
     def title(self) -> str:
@@ -42,7 +44,8 @@ class Change:
 
     def __str__(self) -> str:
         note = f" ({self.reason})" if self.reason else ""
-        return f"{self.field} {shown_pair(self.before, self.after, FIELDS[self.field].better)}{note}"
+        values = shown_values(self.before, self.after, FIELDS[self.field].better, self.allowed)
+        return f"{self.field} {values}{note}"
 
 
 def compared_fields(before: Proxies, after: Proxies) -> list[str]:
@@ -54,10 +57,42 @@ def compared_fields(before: Proxies, after: Proxies) -> list[str]:
     ]
 
 
-def compare(before: Proxies, after: Proxies) -> list[Change]:
-    """All fields of two records, judged as if nothing may get worse."""
-    pairs = {name: (getattr(before, name), getattr(after, name)) for name in compared_fields(before, after)}
-    return [Change(name, *pair, judge(name, *pair)) for name, pair in pairs.items()]
+def compare(before: Proxies, after: Proxies, at_work: Collection[str] | None = None) -> list[Change]:
+    """All fields of two records of one stage, judged as if nothing may get worse. What only one of them knows, of a
+    node as well, or knows exactly, is no permission.
+
+    ``at_work``: :func:`nodes_at_work` of the last record before ``after`` that tells, if that does not.
+    """
+    own = nodes_at_work(after)
+    at_work = at_work if own is None else own
+    return [_compared(name, before, after, at_work) for name in compared_fields(before, after)]
+
+
+def nodes_at_work(record: Proxies) -> frozenset[str] | None:
+    """The nodes that compute something; None if the record does not count vector operations by node."""
+    if record.element_passes_of_node is None:
+        return None
+    tables = (record.element_passes_of_node, record.product_elements, record.partial_sums, record.layer_elements)
+    return frozenset(name for table in tables for name, number in table or () if number)
+
+
+def _compared(name: str, before: Proxies, after: Proxies, at_work: Collection[str] | None) -> Change:
+    old, new = getattr(before, name), getattr(after, name)
+    verdict = judge(name, old, new)
+    if verdict is Verdict.WORSE or old is None or new is None:
+        return Change(name, old, new, verdict)
+    better = FIELDS[name].better
+    if better is Better.MORE and name in COUNTS:
+        gone = {node for node, _ in old} - {node for node, _ in new}
+        lost = sorted(gone if at_work is None else gone.intersection(at_work))
+        if lost:
+            return Change(name, old, new, Verdict.UNKNOWN, f"'{lost[0]}' is gone, and nothing tells that its work is")
+    # The true value is at least that: what was exact may have become worse, or what is exact now was better.
+    loose, exact = (after, before) if better is Better.LESS else (before, after)
+    if better in (Better.LESS, Better.MORE) and name in loose.lower_bounds and name not in exact.lower_bounds:
+        side = "after" if loose is after else "before"
+        return Change(name, old, new, Verdict.UNKNOWN, f"{side}, it is at least that")
+    return Change(name, old, new, verdict)
 
 
 def judge(name: str, before: object, after: object) -> Verdict:
@@ -79,7 +114,8 @@ def judge(name: str, before: object, after: object) -> Verdict:
 
 
 def _judge_counts(before: Mapping[str, int], after: Mapping[str, int], better: Better) -> Verdict:
-    """Name by name. Where more is better, a name that vanishes is no harm (its work is judged by other fields)."""
+    """Name by name. Where more is better, a name that vanishes or is new is no harm by itself: other fields judge its
+    work."""
     if better is Better.LESS:
         pairs = [(before.get(name, 0), after.get(name, 0)) for name in {**before, **after}]
         harm = any(new > old for old, new in pairs)
@@ -88,21 +124,29 @@ def _judge_counts(before: Mapping[str, int], after: Mapping[str, int], better: B
         harm = any(new < old for old, new in pairs)
     if harm:
         return Verdict.WORSE
-    return Verdict.EQUAL if all(old == new for old, new in pairs) else Verdict.BETTER
+    return Verdict.SHOWN if all(old == new for old, new in pairs) else Verdict.BETTER
 
 
 def _is_table(value: object) -> TypeGuard[Counts]:
     return isinstance(value, tuple)
 
 
-def shown_pair(before: object, after: object, better: Better = Better.SAME) -> str:
-    """Both values; of tables only the name that got worse by most, or, if none did, that differs most."""
-    if _is_table(before) and _is_table(after):
-        old, new = dict(before), dict(after)
-        if harm := harm_by_name(old, new, better):
+def shown_values(before: object, after: object, better: Better = Better.SAME, allowed: object = None) -> str:
+    """Both values, and what is allowed; of tables only the name that got worse by most, or, if none did, that differs
+    most."""
+    limit = before if allowed is None else allowed
+    name = ""
+    if _is_table(limit) and _is_table(after):
+        if harm := harm_by_name(dict(limit), dict(after), better):
             name = max(harm, key=lambda one: (harm[one], one))
-            return f"of '{name}' {old.get(name, 0)} -> {new.get(name, 0)}"
-    return f"{shown(before)} -> {shown(after)}"
+            before, after, allowed = (_of_name(table, name) for table in (before, after, allowed))
+    text = f"{shown(before)} -> {shown(after)}"
+    text = f"of '{name}' {text}" if name else text
+    return text if allowed is None else f"{text}, allowed {shown(allowed)}"
+
+
+def _of_name(table: object, name: str) -> int | None:
+    return dict(table).get(name, 0) if _is_table(table) else None
 
 
 def harm_by_name(before: Mapping[str, int], after: Mapping[str, int], better: Better) -> dict[str, int]:

@@ -19,7 +19,11 @@ from .verification import output_images, verify_element, verify_output
 
 
 class NetworkInputOp(IRDLOperation, ABC):
-    """An input: its logical shape (images, channels[, height, width]), as rows."""
+    """An input: its logical shape (images, channels[, height, width]), as rows.
+
+    It is not `Pure`: it declares a part of the program's interface, so that a pass that knows nothing of it may not
+    delete it where nothing reads it.
+    """
 
     input_name = prop_def(StringAttr)
     shape = prop_def(ArrayAttr)

@@ -306,7 +306,8 @@ def _proxies() -> str:
 
 def _proxy(field: FieldInfo) -> str:
     what = f"{field.title} (a table)" if field.name in COUNTS else field.title
-    return f"| `{field.name}` | {what} | {field.better.value} |"
+    results = "; between two builds, what comes of it is" if field.by_results else ""
+    return f"| `{field.name}` | {what} | {field.better.value}{results} |"
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import NamedTuple, TypeVar
@@ -319,8 +319,13 @@ class Traffic:
 
     @cached_property
     def _first_rows(self) -> dict[Tensor, int]:
-        """Of each tensor the first row, with rows numbered through all tensors."""
-        return dict(zip(self._number, accumulate(self._links.rows, initial=0), strict=False))
+        return first_rows(self._number)
+
+
+def first_rows(tensors: Iterable[Tensor]) -> dict[Tensor, int]:
+    """Of each tensor the first row, with rows numbered through all tensors."""
+    every = list(tensors)
+    return dict(zip(every, accumulate([tensor.shape[0] for tensor in every], initial=0), strict=False))
 
 
 class _Links(NamedTuple):

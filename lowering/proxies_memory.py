@@ -19,6 +19,7 @@ from ..dialects.spat import WindowAttr
 from ..support.arrays import Ints
 from .batch_program import BatchProgram, Tensor
 from .op_kinds import ops_of
+from .program_traffic import first_rows
 from .target import Target
 
 
@@ -151,7 +152,7 @@ def needs_of_plan(program: BatchProgram, target: Target) -> Needs:
     lanes = _places_of_tiles(core, first, last, owner, np.array(frames, np.int64))
     tensors = ops_of(program.others, pim.RowsOp)
     slots = {program.values[id(op.result)]: _slot_elements(op) for op in tensors}
-    first_row = _first_rows(slots)
+    first_row = first_rows(slots)
     loads = _tables([(first_row[tensor], table) for tensor in slots for table in tensor.loads], 3)
     messages = _tables([(first_row[tensor], table) for tensor in slots for table in tensor.messages], 4)
     rings, tensor = _rings(*_rows(program, slots, loads, messages))
@@ -227,12 +228,6 @@ def live_row_elements(program: BatchProgram, tensors: Iterable[Tensor], loads: I
     return dict(zip(np.unique(lines[:, 0]).tolist(), _most_at_once(lines).tolist(), strict=True))
 
 
-def _first_rows(tensors: Iterable[Tensor]) -> dict[Tensor, int]:
-    """Of each tensor the first row, with rows numbered through all tensors."""
-    every = list(tensors)
-    return dict(zip(every, accumulate([tensor.shape[0] for tensor in every], initial=0), strict=False))
-
-
 def _rows(program: BatchProgram, slots: Mapping[Tensor, int], loads: Ints, messages: Ints) -> tuple[Ints, Ints]:
     """Lines of core, first and last step and size of the rows of all tensors on all cores that have them; and the
     number of the tensor of each.
@@ -241,7 +236,7 @@ def _rows(program: BatchProgram, slots: Mapping[Tensor, int], loads: Ints, messa
     of row, core and step, ``messages`` of row, source, target and step.
     """
     rows = [tensor.shape[0] for tensor in slots]
-    first_row = _first_rows(slots)
+    first_row = first_rows(slots)
     made = [(tensor, program.batches[tensor.producer]) for tensor in slots if tensor.producer is not None]
     lanes = [batch.lanes for _, batch in made]
     begins = np.array([first_row[tensor] for tensor, _ in made], np.int64)

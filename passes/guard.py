@@ -12,21 +12,21 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Protocol, TypeGuard
+from typing import Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.contract import STRICTEST, Contract, check, may_trade
-from ..analysis.proxies import FIELDS, Better, Level, Survey
+from ..analysis.contract import Contract, check
+from ..analysis.proxies import FIELDS, Better, Survey
 from ..analysis.proxy_changes import Change, Verdict, harm_by_name
 from ..dialects.block_looks import BlockLooks
 from ..lowering.proxies_opaque import is_idle_network, is_opaque, opaque_survey
 from ..support.diagnostics import TileError
-from .guard_mode import GuardModePass, Mode
+from .guard_mode import Mode
 from .instrumentation import PassInstrumentation, PassRun
-from .pass_bug import PassBug
+from .watch_plan import Watch, WatchPlan
 
 MOST_CHANGES = 4
 MOST_NODES = 3
@@ -109,58 +109,6 @@ class Examined:
         }
 
 
-_OPAQUE = may_trade("the pass works on dialects that the guard does not know, and its own tests vouch for it")
-
-FOREIGN_CONTRACTS = {
-    f"xdsl.transforms.{name}": Contract(
-        {"opaque_ops": _OPAQUE, "opaque_digest": _OPAQUE}, levels=((Level.OPAQUE, Level.EMPTY),)
-    )
-    for name in (
-        "canonicalize.CanonicalizePass",
-        "common_subexpression_elimination.CommonSubexpressionElimination",
-        "dead_code_elimination.DeadCodeElimination",
-    )
-}
-"""Contracts of passes that come from elsewhere, by module and class: a name alone can be anybody's."""
-
-
-def contract_of(one: ModulePass | type[ModulePass]) -> Contract:
-    """The contract of a pass. It is the class's own: one that is inherited promises nothing about other code.
-
-    A class may have a method `contract_with_options` beside it, for passes whose options ask for something else. Raises
-    a TypeError if one of them is not what it should be, and what the method raises.
-    """
-    owner = one if isinstance(one, type) else type(one)
-    own = vars(owner)
-    if "contract_with_options" in own and not isinstance(one, type):
-        with_options = own["contract_with_options"]
-        if not callable(with_options):
-            raise TypeError("its contract_with_options is no method")
-        return _require_contract(with_options(one), "what its contract_with_options gives")
-    if "contract" in own:
-        return _require_contract(own["contract"], "its contract")
-    foreign = FOREIGN_CONTRACTS.get(f"{owner.__module__}.{owner.__qualname__}")
-    # What a class says of itself is no proof that it is the one of that name.
-    known = vars(sys.modules[owner.__module__]).get(owner.__qualname__) if owner.__module__ in sys.modules else None
-    return foreign if foreign is not None and known is owner else STRICTEST
-
-
-def _require_contract(found: object, what: str) -> Contract:
-    if not isinstance(found, Contract):
-        raise TypeError(f"{what} is of type {type(found).__name__}, not a Contract")
-    return found
-
-
-def _contract_before(run: PassRun) -> Contract:
-    """The contract of the pass that will run. A PassBug if there is an error in it."""
-    try:
-        return contract_of(run.one)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise PassBug.of(run.one, run.name, error) from error
-
-
 def _warn(text: str) -> None:
     sys.stderr.write(text + "\n")
 
@@ -173,10 +121,8 @@ class Guard(PassInstrumentation):
     warn: Callable[[str], None] = _warn
     examined: list[Examined] = field(default_factory=list[Examined])
 
-    _override: tuple[Mode, int] | None = field(default=None, init=False)
-    """A mode from the pipeline, and for how many passes it still holds; -1 for all."""
-    _contract: Contract = field(default=STRICTEST, init=False)
-    """Of the pass that runs, as it was before: what a pass does to its own class is no promise."""
+    _plan: WatchPlan | None = field(default=None, init=False)
+    """For the passes of this pipeline."""
     _before: Survey | _NoSurvey | None = field(default=None, init=False)
     _last: Survey | _NoSurvey | None = field(default=None, init=False)
     _maker: str = field(default="", init=False)
@@ -196,50 +142,49 @@ class Guard(PassInstrumentation):
         _surveyor(None)
 
     def before_pipeline(self, module: ModuleOp, passes: tuple[ModulePass, ...]) -> None:
-        self._override = self._last = self._survey = self._looks = None
+        self._last = self._survey = self._looks = None
         self._maker = ""
+        self._plan = WatchPlan.of(passes, self.mode)
 
     def before_pass(self, run: PassRun) -> None:
         self._looks = run.looks
         self._before = self._saved = None
-        if _sets_mode(run.one):
+        watch = self._watch(run)
+        if watch is None:
             return
-        if self._current() is not Mode.OFF:
-            self._contract = Contract.copy(_contract_before(run))
-            self._idle = self._contract.idle_networks and is_idle_network(run.module)
+        if watch.mode is not Mode.OFF:
+            self._idle = watch.contract.idle_networks and is_idle_network(run.module)
             self._before = self._look(run.module) if self._idle or self._last is None else self._last
-        if self._current() is Mode.ROLLBACK:
+        if watch.mode is Mode.ROLLBACK:
             self._saved = run.module.clone()
         self._begin = perf_counter()
 
     def after_pass(self, run: PassRun) -> None:
         seconds = perf_counter() - self._begin
-        if _sets_mode(run.one):
-            self._override = (run.one.mode, run.one.passes or -1)
+        watch = self._watch(run)
+        if watch is None:
             return
-        mode = self._current()
-        self._count_down()
         before, self._last = self._before, None
         maker = self._maker
         if not isinstance(before, _NoSurvey):
             self._maker = run.name
-        if mode is Mode.OFF or before is None:
-            self.examined.append(Examined(run.name, mode, None, None, (), "", seconds))
+        if before is None:
+            self.examined.append(Examined(run.name, watch.mode, None, None, (), "", seconds))
             return
         after = self._look(run.module)
         self._last = None if self._idle else after  # The next pass may see nothing in what is a network to this one.
-        found = _examine(run.name, self._contract, mode, before, after, maker, seconds)
+        found = _examine(run.name, watch.contract, watch.mode, before, after, maker, seconds)
         self.examined.append(found)
         if not found.fault:
             return
-        if mode is Mode.ERROR:
+        if watch.mode is Mode.ERROR:
             raise _error(found, before, maker, run.index)
-        if mode is Mode.ROLLBACK:
+        if watch.mode is Mode.ROLLBACK:
             assert self._saved is not None
             _restore(run.module, self._saved)
             self._last = None if self._idle else before
             self._maker = maker
-        done = "its change is undone" if mode is Mode.ROLLBACK else "reported only"
+        done = "its change is undone" if watch.mode is Mode.ROLLBACK else "reported only"
         self.warn(_warning(found, done))
 
     def after_failed_pass(self, run: PassRun, error: Exception) -> None:
@@ -261,7 +206,7 @@ class Guard(PassInstrumentation):
         ``look`` surveys it; an error there is no permission. Raises a GuardError if the contract is broken and the mode
         is not report: with nothing to go back to, rollback is an error too.
         """
-        mode = self._current()
+        mode = self.mode if self._plan is None else self._plan.mode_at_end
         if mode is Mode.OFF:
             self.examined.append(Examined(name, mode, None, None, (), "", seconds))
             return
@@ -283,13 +228,9 @@ class Guard(PassInstrumentation):
         survey = self._survey = self._survey or _surveyor(self._looks)
         return _attempt(lambda: _survey_or_say(survey, module))
 
-    def _current(self) -> Mode:
-        return self.mode if self._override is None else self._override[0]
-
-    def _count_down(self) -> None:
-        if self._override is not None and self._override[1] > 0:
-            mode, left = self._override
-            self._override = (mode, left - 1) if left > 1 else None
+    def _watch(self, run: PassRun) -> Watch | None:
+        assert self._plan is not None, "before_pipeline was not called"
+        return self._plan.watches[run.index]
 
     def explained(self, error: Exception) -> TileError | None:
         """The reason for an error later in the pipeline, if it is that the guard has undone a pass that the rest needs:
@@ -334,11 +275,6 @@ class GuardedPipeline:
         guard = Guard(self.mode)
         PassManager(tuple(self.passes), (guard, Verifier())).run(context, module)
         return guard.examined
-
-
-def _sets_mode(one: ModulePass) -> TypeGuard[GuardModePass]:
-    """Whether the pass is `guard-mode` and nothing else: a subclass may do anything."""
-    return type(one) is GuardModePass
 
 
 def _surveyor(looks: BlockLooks | None) -> _Survey:

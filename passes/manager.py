@@ -32,10 +32,10 @@ class PassManager:
         Raises a TileError if a pass rejects its input or an instrumentation rejects a pass, and a PassBug if a pass
         breaks.
         """
+        names = [one.name for one in self.passes]
         for instrumentation in self.instrumentations:
             instrumentation.before_pipeline(module, self.passes)
         looks = BlockLooks()
-        names = [one.name for one in self.passes]
         for index, (one, name) in enumerate(zip(self.passes, names, strict=True)):
             self._run_pass(PassRun(index, one, name, module, context, self.passes, looks))
         for instrumentation in reversed(self.instrumentations):

@@ -23,6 +23,26 @@ class Kind(Enum):
     LIST = "a list"
 
 
+def decode_json(data: bytes | str) -> Any:
+    """The value of a JSON text; a ValueError if it is none, a RepeatedKeyError if it says something twice: all but the
+    last would be lost, and who has edited the file would not notice."""
+    return json.loads(data, object_pairs_hook=_unique_object)
+
+
+def _unique_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The table of these pairs; a RepeatedKeyError if a key stands in it twice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in found if keys.count(key) > 1)
+        raise RepeatedKeyError(f"key {repeated!r} stands more than once in one object")
+    return found
+
+
+class RepeatedKeyError(ValueError):
+    """A table of a JSON text says something twice."""
+
+
 def entry(table: Mapping[str, Any], name: str, kind: Kind) -> Any:
     """The value of this name; a ValueError if there is none, or it is not of the kind."""
     if name not in table:

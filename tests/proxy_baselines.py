@@ -25,7 +25,7 @@ from tilec.passes.guard import Guard
 from tilec.passes.manager import PassManager
 from tilec.passes.pipeline import build_pipeline
 from tilec.simulators.timing import simulate
-from tilec.tools.report_diff import difference, is_regression
+from tilec.tools.report_changes import difference, is_regression
 from tilec.tools.report_records import Records, read_records
 
 FOLDER = Path(__file__).parent / "data" / "proxies"

@@ -10,8 +10,8 @@ from textwrap import dedent
 
 from xdsl.passes import ModulePass
 
-from ..passes.guard import contract_of
 from ..passes.pass_options import describe_type, option_fields, value_text
+from ..passes.watch_plan import contract_of
 
 UPSTREAM_DOCUMENTATION = {
     "cse": "Replaces an op by an equal one that dominates it.",

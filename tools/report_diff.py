@@ -7,11 +7,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..analysis.proxies import FIELDS, Level, Proxies
-from ..analysis.proxy_changes import Change, Verdict, compare
+from ..analysis.proxies import FIELDS
+from ..analysis.proxy_changes import Change, Verdict
 from ..support.diagnostics import TileError
 from ..support.source import suggestion
 from .report_arguments import ReportOptions
+from .report_changes import difference, is_regression
 from .report_numerics import Numerics, compare_now, read_numerics
 from .report_proof import Item, Outcome, StageItem, Tolerances, proof, stage_items
 from .report_records import Records, read_build_report, read_records
@@ -63,35 +64,6 @@ def run_diff(options: ReportOptions) -> tuple[str, int]:
     if options.json:
         return json.dumps(_json(found, failures), indent=1) + "\n", EXIT_WORSE if failures else 0
     return "".join(_text(found, failures, options.all)), EXIT_WORSE if failures else 0
-
-
-def difference(before: Records, after: Records) -> dict[str, list[Change]]:
-    """All changes by the name of the stage. What only one side has is not comparable, and so no better than worse."""
-    found: dict[str, list[Change]] = {}
-    for name in {**before.proxies, **after.proxies}:
-        old, new = before.proxies.get(name), after.proxies.get(name)
-        if old is None or new is None:
-            present = "only before" if new is None else "only after"
-            found[name] = [Change("level", _level(old), _level(new), Verdict.UNKNOWN, present)]
-        else:
-            found[name] = compare(old, new)
-    return found
-
-
-JUDGED_BY_RESULTS = frozenset(("assignment", "order", "message_waits_of_node", "row_bytes_of_core"))
-"""What another schedule has otherwise, for better or worse: that is told by its cycles, messages and memory."""
-
-
-def is_regression(change: Change) -> bool:
-    """Whether a change between two builds is for the worse. Where lanes run, and when messages go, is judged by what
-    comes of it."""
-    if change.field in JUDGED_BY_RESULTS:
-        return change.verdict is Verdict.UNKNOWN
-    return change.verdict.is_harm
-
-
-def _level(record: Proxies | None) -> Level | None:
-    return None if record is None else record.level
 
 
 def _note_models(options: ReportOptions, sides: Sequence[Records]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..support.diagnostics import TileError
 from ..support.json_values import Kind, entry, require
-from .report_records import Records, report_bytes
+from .report_records import Records, report_json
 
 CHECK_FORMAT = "tile-check-report 1"
 _REMEDY = "give what tile-run --check --check-report wrote"
@@ -35,7 +35,7 @@ class Numerics:
 def read_numerics(path: Path, digest: str | None) -> Numerics:
     """What `tile-run --check --check-report` wrote about the package with this digest."""
     try:
-        content = require(json.loads(report_bytes(path, _REMEDY)), Kind.TABLE, "the whole")
+        content = require(report_json(path, _REMEDY), Kind.TABLE, "the whole")
         if content.get("format") != CHECK_FORMAT:
             raise ValueError(f"format {str(content.get('format'))[:40]!r}")
         outputs = entry(content, "outputs", Kind.TABLE)

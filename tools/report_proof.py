@@ -5,12 +5,14 @@ The items are those of the project's rule that a faster or smaller compiler may 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import cast
 
 from ..analysis.proxies import COUNTS, FIELDS, Counts, Proxies, shown
-from ..analysis.proxy_changes import Verdict, judge
+from ..analysis.proxy_changes import Verdict
+from .report_changes import difference
 from .report_numerics import Numerics
 from .report_records import MEASURED, Records
 
@@ -85,8 +87,10 @@ def proof(
 ) -> list[Item]:
     """All items, in the order of the rule."""
     found = [_measured(name, before, after, tolerances) for name in MEASURED]
+    changes = difference(before, after)
+    verdicts = {(stage, change.field): change.verdict for stage, some in changes.items() for change in some}
     for group, names in FIELDS_OF_ITEMS:
-        found += [_item(group, name, before, after) for name in names]
+        found += [_item(group, name, before, after, verdicts) for name in names]
     return [*found, _numerics(*numerics)]
 
 
@@ -111,8 +115,11 @@ def _measure(value: float | None) -> str:
     return f"{value:.2f}" if value < 1000 else str(round(value))
 
 
-def _item(group: str, name: str, before: Records, after: Records) -> Item:
-    """The field at the last stage where it is known. Both sides have to know it at the same one."""
+def _item(group: str, name: str, before: Records, after: Records, verdicts: Mapping[tuple[str, str], Verdict]) -> Item:
+    """The field at the last stage where it is known. Both sides have to know it at the same one.
+
+    ``verdicts``: by stage and field.
+    """
     old_stage, new_stage = _last_stage(before, name), _last_stage(after, name)
     old = None if old_stage is None else getattr(before.proxies[old_stage], name)
     new = None if new_stage is None else getattr(after.proxies[new_stage], name)
@@ -123,8 +130,9 @@ def _item(group: str, name: str, before: Records, after: Records) -> Item:
         outcome = Outcome.UNKNOWN
         note = f"known of {old_stage or 'no stage'} before, of {new_stage or 'no stage'} after"
     else:
-        outcome = _judge(name, old, new)
-        bounds = [side.proxies[old_stage or ""].lower_bounds for side in (before, after)]
+        assert old_stage is not None
+        outcome = _outcome(name, old, new, verdicts[old_stage, name])
+        bounds = [side.proxies[old_stage].lower_bounds for side in (before, after)]
         note = "at least" if any(name in bound for bound in bounds) else ""
     values = _plain(name, old), _plain(name, new)
     return Item(group, name, _title(name), _show(name, old), _show(name, new), outcome, values, new_stage or "", note)
@@ -134,13 +142,12 @@ def _last_stage(records: Records, name: str) -> str | None:
     return next((stage for stage, one in reversed(records.proxies.items()) if getattr(one, name) is not None), None)
 
 
-def _judge(name: str, old: object, new: object) -> Outcome:
+def _outcome(name: str, old: object, new: object, verdict: Verdict) -> Outcome:
     if name in _TOTALS:
         old, new = _total(old), _total(new)
         return Outcome.EQUAL if old == new else Outcome.BETTER if new < old else Outcome.WORSE
     if name == "assignment":
         return Outcome.EQUAL if old == new else Outcome.CHANGED
-    verdict = judge(name, old, new)
     return {
         Verdict.EQUAL: Outcome.EQUAL,
         Verdict.BETTER: Outcome.BETTER,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from ..analysis.proxies import Proxies
 from ..analysis.stages import INPUT, PACKAGE, stage_names
 from ..support.diagnostics import TileError, system_reason
 from ..support.files import is_device
-from ..support.json_values import Kind, entry, require
+from ..support.json_values import Kind, RepeatedKeyError, decode_json, entry, require
 
 if TYPE_CHECKING:
     from ..analysis.machine import Machine
@@ -86,9 +85,18 @@ def report_bytes(path: Path, remedy: str) -> bytes:
         raise TileError(str(path), f"cannot be read: {system_reason(error)}", remedy) from None
 
 
+def report_json(path: Path, remedy: str) -> Any:
+    """The value that such a file holds. A TileError if it says something twice, a ValueError if it is no JSON."""
+    data = report_bytes(path, remedy)
+    try:
+        return decode_json(data)
+    except RepeatedKeyError as error:
+        raise TileError(str(path), str(error), "leave the one that is meant") from error
+
+
 def _of_file(path: Path) -> Records:
     try:
-        content = json.loads(report_bytes(path, _REMEDY))
+        content = report_json(path, _REMEDY)
     except ValueError as error:
         raise TileError(str(path), "is neither a package nor JSON", _REMEDY) from error
     try:
@@ -152,7 +160,7 @@ def _of_package(path: Path, name: str | None, clock: bool, needs_machine: bool) 
     stages: dict[str, Proxies] = {}
     if PROXIES_FILE in package.reports:
         try:
-            stages = _stages(require(json.loads(package.reports[PROXIES_FILE]), Kind.TABLE, "the whole"))
+            stages = _stages(require(decode_json(package.reports[PROXIES_FILE]), Kind.TABLE, "the whole"))
         except ValueError as error:
             raise TileError(f"{path}/report/{PROXIES_FILE}", f"holds no proxies: {error}", "compile again") from error
     record = package_proxies(package, machine)

@@ -75,7 +75,7 @@ class InputOp(NetworkInputOp):
     """
 
     name = "pim.input"
-    traits = traits_def(Pure(), HasParent(ProgramOp))
+    traits = traits_def(HasParent(ProgramOp))
 
 
 @irdl_op_definition

@@ -81,7 +81,6 @@ class InputOp(NetworkInputOp):
     """
 
     name = "spat.input"
-    traits = traits_def(Pure())
 
     def __init__(
         self, name: str, shape: Sequence[int], result_type: F32Tensor, element: Attribute | None = None

@@ -32,10 +32,11 @@ from tilec.codegen.stream_check import check_stream
 from tilec.dialects import pim
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
-from tilec.passes.guard import Examined, Guard, Mode, contract_of
+from tilec.passes.guard import Examined, Guard, Mode
 from tilec.passes.ir_text import PrintOptions, ir_text
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.pipeline import build_pipeline
+from tilec.passes.watch_plan import contract_of
 from tilec.simulators.timing import simulate as clock
 from tilec.support.diagnostics import TileError
 from xdsl.context import Context

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from typing import ClassVar
 
 import pytest
 from guard_programs import edit_pass, guarded, module_at, network, one_replica, parsed
-from tilec.analysis.contract import STRICTEST, Contract, Kind, changes_meaning, check, decided_here, may_trade
+from tilec.analysis.contract import (
+    STRICTEST,
+    Clause,
+    Contract,
+    Kind,
+    changes_meaning,
+    check,
+    constant,
+    decided_here,
+    may_trade,
+    or_part_more,
+)
 from tilec.analysis.proxies import FIELDS, Level, Proxies
 from tilec.analysis.proxy_changes import Verdict
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
-from tilec.passes.guard import Guard, GuardError, Mode, contract_of
+from tilec.passes.guard import Guard, GuardError, Mode
+from tilec.passes.guard_mode import GuardModePass
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.pass_bug import PassBug
 from tilec.passes.pipeline import build_pipeline
 from tilec.passes.registry import PASSES, all_passes
+from tilec.passes.watch_plan import FOREIGN_CONTRACTS, contract_of
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.passes import ModulePass
@@ -131,6 +145,27 @@ def test_clauses() -> None:
         Contract({"nonsense": may_trade("why")})
 
 
+def test_what_a_contract_allows_does_not_read_like_what_was_there() -> None:
+    """A message has the value before, the value after, and what a mapping allows."""
+
+    def told(clause: Clause, name: str, before: object, after: object) -> str:
+        sides = [Proxies(Level.GRAPH, **{name: value}) for value in (before, after)]  # pyright: ignore[reportArgumentType]
+        (change,) = [one for one in check(Contract({name: clause}), *sides) if one.field == name]
+        return str(change)
+
+    eighth = changes_meaning(or_part_more("core_bytes", 8), "why")
+    assert told(eighth, "core_bytes", 2488, 3100) == "core_bytes 2488 -> 3100, allowed 2799 (why)"
+    assert told(eighth, "core_bytes", 2488, 2500) == "core_bytes 2488 -> 2500, allowed 2799 (why)"
+    assert told(eighth, "core_bytes", 2488, 2488) == "core_bytes 2488 -> 2488 (why)"
+    yardstick = changes_meaning(constant(7), "why")
+    assert told(yardstick, "core_bytes", None, 9) == "core_bytes unknown -> 9, allowed 7 (why)"
+    table = changes_meaning(constant((("a", 3), ("b", 4))), "why")
+    found = told(table, "product_elements", (("a", 2), ("b", 1)), (("a", 3), ("b", 6)))
+    assert found == "product_elements of 'b' 1 -> 6, allowed 4 (why)"
+    found = told(table, "product_elements", None, (("a", 3), ("b", 6)))
+    assert found == "product_elements of 'b' unknown -> 6, allowed 4 (why)"
+
+
 def test_a_pass_that_says_it_is_another_one_gets_no_contract_of_that() -> None:
     class Imposter(CanonicalizePass):
         def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -156,15 +191,116 @@ def test_a_contract_cannot_be_changed() -> None:
             one.clauses["sends"] = may_trade("for a test")  # pyright: ignore[reportIndexIssue]
 
 
-def test_the_promise_is_the_one_that_was_made_before_the_pass_ran() -> None:
+ALL_ALLOWED = dict.fromkeys(FIELDS, may_trade("for a test"))
+
+
+@pytest.mark.parametrize("part", ["contract", "clause"])
+def test_the_promise_is_the_one_that_was_made_before_the_pass_ran(part: str) -> None:
     class Cheat(ModulePass):
         name = "cheat"
-        contract: ClassVar[Contract] = Contract({})
+        contract: ClassVar[Contract] = Contract(dict.fromkeys(FIELDS, decided_here("for a test")))
 
         def apply(self, ctx: Context, op: ModuleOp) -> None:
             one_replica(op)
-            allowed = dict.fromkeys(FIELDS, may_trade("for a test"))
-            object.__setattr__(self.contract, "clauses", allowed)
+            if part == "contract":
+                object.__setattr__(self.contract, "clauses", ALL_ALLOWED)
+            else:
+                for clause in self.contract.clauses.values():
+                    object.__setattr__(clause, "kind", Kind.MAY_TRADE)
 
     with pytest.raises(GuardError, match="width_of_node"):
         guarded(Cheat(), module_at("graph"))
+
+
+def run_guarded(*passes: ModulePass, level: str = "graph") -> None:
+    PassManager(passes, (Guard(), Verifier())).run(make_context(), module_at(level))
+
+
+def test_a_pass_that_comes_twice_is_held_to_its_first_promise_both_times() -> None:
+    class Later(ModulePass):
+        name = "later"
+        contract: ClassVar[Contract] = Contract()
+        runs: ClassVar[int] = 0
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            if Later.runs:
+                one_replica(op)
+            Later.runs += 1
+            Later.contract = Contract(ALL_ALLOWED)
+
+    with pytest.raises(GuardError, match="width_of_node") as caught:
+        run_guarded(Later(), Later())
+    assert caught.value.index == 1
+
+
+@pytest.mark.parametrize("gift", ["contract", "name", "mode"])
+def test_a_pass_gives_nothing_to_a_later_one(gift: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a contract in its class, nor that of a pass from elsewhere, nor a mode of the guard."""
+    worse, mode = edit_pass(one_replica, "worse"), GuardModePass()
+
+    def give(module: ModuleOp) -> None:
+        canonicalize = sys.modules[CanonicalizePass.__module__]
+        if gift == "contract":
+            monkeypatch.setattr(type(worse), "contract", Contract(ALL_ALLOWED), raising=False)
+        elif gift == "mode":
+            object.__setattr__(mode, "mode", Mode.OFF)
+        else:
+            type(worse).__module__, type(worse).__qualname__ = canonicalize.__name__, "CanonicalizePass"
+            monkeypatch.setattr(canonicalize, "CanonicalizePass", type(worse))
+            name = f"{canonicalize.__name__}.CanonicalizePass"
+            monkeypatch.setitem(FOREIGN_CONTRACTS, name, Contract(ALL_ALLOWED))
+
+    with pytest.raises(GuardError, match=r"pass 'worse': worse: .*width_of_node"):
+        run_guarded(edit_pass(give), mode, worse)
+
+
+def test_an_error_in_a_contract_is_found_before_anything_runs() -> None:
+    ran: list[str] = []
+    first = edit_pass(lambda module: ran.append("first"), "first")
+    with pytest.raises(PassBug, match="pass 'theirs' failed: TypeError: its contract is of type str"):
+        run_guarded(first, NoContract())
+    assert not ran
+    run_guarded(first, GuardModePass(Mode.OFF, 1), NoContract(), first)
+    assert ran == ["first", "first"]
+    with pytest.raises(PassBug, match="pass 'theirs'"):
+        run_guarded(GuardModePass(Mode.OFF, 1), first, NoContract())
+    with pytest.raises(PassBug, match="pass 'theirs'"):
+        run_guarded(GuardModePass(Mode.OFF), first, GuardModePass(Mode.REPORT), NoContract())
+    assert ran == ["first", "first"]
+
+
+def test_a_joined_constant_takes_no_more_than_the_op_that_is_gone() -> None:
+    """Both constants stay, since others read them; their sum is a third one."""
+
+    def batch(name: str, ops: str) -> str:
+        return f"""
+        %{name} = spat.compute_batch lanes 4 ins(%x : tensor<4x3x2xf32>) windows [#spat.window<height 4, lanes 4>]
+            weights(%c, %d : tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<4x3x2xf32> {{
+        ^bb0(%rows: tensor<1x3x2xf32>, %a: tensor<1x2xf32>, %b: tensor<1x2xf32>):
+          %row = spat.view %rows row 0 start 0 step 1 : tensor<1x3x2xf32> -> tensor<3x2xf32>
+          {ops}
+          spat.yield %r : tensor<3x2xf32>
+        }}
+        spat.output "{name}" shape <i64[4] [1, 2, 4, 3]> channels [#tile.array<i32[2] [0, 1]>] %{name}
+          : tensor<4x3x2xf32>"""
+
+    step = "%{} = spat.{} %{}, %{} : tensor<3x2xf32>, tensor<1x2xf32> -> tensor<3x2xf32>"
+    both = [step.format("s", "vadd", "row", "a"), step.format("r", "vadd", "s", "b")]
+    apart = [step.format("s", "vadd", "row", "a"), step.format("r", "vmul", "s", "b")]
+    text = f"""
+    func.func @main() {{
+      %x = spat.input "x" shape <i64[4] [1, 2, 4, 3]> : tensor<4x3x2xf32>
+      %c = spat.constant <f32[1, 2] [1.0, 2.0]> : tensor<1x2xf32>
+      %d = spat.constant <f32[1, 2] [3.0, 5.0]> : tensor<1x2xf32>
+      {batch("p", chr(10).join(both))}
+      {batch("q", chr(10).join(apart))}
+      func.return
+    }}"""
+    (merge,) = build_pipeline("spat-merge-trivial")
+    (found,) = guarded(merge, parsed(text)).examined
+    assert found.before is not None
+    assert found.after is not None
+    sizes = [one.proxies.host_bytes for one in (found.before, found.after)]
+    assert sizes == [24 * 3 + 4, 24 * 3 + 6]
+    (bytes_,) = [change for change in found.changes if change.field == "host_bytes"]
+    assert bytes_.allowed == 24 * 3 + 4 + 4 * 24

@@ -109,3 +109,19 @@ def test_a_report_of_a_check_that_somebody_has_edited(
         with pytest.raises(TileError) as error:
             read_numerics(wrong, None)
         assert f"holds no verdict of a check: {what.replace('{}', json.dumps(value))}" in str(error.value)
+
+
+def test_what_a_report_says_twice(built: Path, tmp_path: Path, capsys: Capture) -> None:
+    """All but the last would be lost without a word."""
+    wrong = tmp_path / "x.json"
+    for name, key in (("A.json", "sends"), ("a.json", "verdict"), ("A.json", "stages")):
+        text = (built / name).read_text()
+        assert f'"{key}":' in text
+        wrong.write_text(text.replace(f'"{key}":', f'"{key}": 1, "{key}":', 1))
+        assert tile_report(["show", str(wrong)]) == 1
+        expected = f"error: {wrong}: key '{key}' stands more than once in one object; leave the one that is meant\n"
+        assert capsys.readouterr().err == expected
+    text = check_report("", "onnxruntime", "random inputs 0", 1e-3, True, {"out": 1.0})
+    wrong.write_text(text.replace('"passed"', '"passed": false, "passed"'))
+    with pytest.raises(TileError, match="key 'passed' stands more than once"):
+        read_numerics(wrong, None)

@@ -19,10 +19,11 @@ from tilec.lowering.onnx_importer import import_onnx
 from tilec.lowering.proxies import proxies
 from tilec.lowering.sample_axis import RULES
 from tilec.lowering.samples import SAMPLES, samples_of
-from tilec.passes.guard import Guard, contract_of
+from tilec.passes.guard import Guard
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.onnx_batch import OnnxBatchPass
 from tilec.passes.onnx_simplify import OnnxSimplifyPass
+from tilec.passes.watch_plan import contract_of
 from tilec.simulators.onnx_interpreter import interpret, network_of
 from tilec.support.diagnostics import TileError, TileErrors
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64

@@ -15,8 +15,8 @@ from guard_programs import network as network_of_guard
 from tilec.codegen.expansion import expand_program
 from tilec.codegen.instruction_table import InstructionTable
 from tilec.codegen.package import package_digest, read_package
-from tilec.passes import guard
-from tilec.passes.guard import contract_of
+from tilec.passes import watch_plan
+from tilec.passes.watch_plan import contract_of
 from tilec.simulators.functional import run
 from tilec.support.diagnostics import TileError
 from tilec.tools import tile_opt
@@ -174,7 +174,7 @@ def test_a_package_that_breaks_the_contract_is_not_written(
 
 def reject(name: str, patch: pytest.MonkeyPatch) -> None:
     """Lets a pass break its contract: it may not even lower."""
-    patch.setattr(guard, "contract_of", lambda one: guard.STRICTEST if one.name == name else contract_of(one))
+    patch.setattr(watch_plan, "contract_of", lambda one: watch_plan.STRICTEST if one.name == name else contract_of(one))
 
 
 LOWERINGS = (

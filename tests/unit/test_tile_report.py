@@ -12,11 +12,11 @@ import onnx
 import pytest
 from proxy_baselines import MODELS, path_of, report, update
 from tilec.analysis.machine import Machine
-from tilec.analysis.proxies import FIELDS, Level, Proxies, counts
-from tilec.analysis.proxy_changes import Verdict
+from tilec.analysis.proxies import FIELDS, Counts, Level, Proxies, counts
+from tilec.analysis.proxy_changes import Verdict, compare
 from tilec.codegen.package import package_digest, read_package, write_package
 from tilec.simulators.timing import simulate
-from tilec.tools.report_diff import difference, is_regression
+from tilec.tools.report_changes import difference, is_regression
 from tilec.tools.report_numerics import Numerics
 from tilec.tools.report_proof import FIELDS_OF_ITEMS, Outcome, Tolerances, proof
 from tilec.tools.report_records import Records, read_records
@@ -161,12 +161,60 @@ def outcome(before: Records, after: Records, name: str) -> Outcome:
         ("sends", None, None, Outcome.ABSENT),
         ("assignment", "a", "b", Outcome.CHANGED),
         ("width_of_node", (("a", 2),), (("a", 1),), Outcome.WORSE),
+        ("width_of_node", (("a", 2), ("b", 2)), (("a", 2),), Outcome.UNKNOWN),
+        ("width_of_node", (("a", 2),), (("a", 2), ("b", 2)), Outcome.CHANGED),
         ("logical_core_bytes", counts({"0": 5, "1": 5}), counts({"0": 9, "1": 1}), Outcome.EQUAL),
         ("logical_core_bytes", counts({"0": 5}), counts({"0": 5, "1": 1}), Outcome.WORSE),
     ],
 )
 def test_outcomes(name: str, old: object, new: object, expected: Outcome) -> None:
     assert outcome(record(**{name: old}), record(**{name: new}), name) is expected
+
+
+def test_a_node_that_is_gone_is_no_harm_if_its_work_is() -> None:
+    """What tells is the stage, or the last one before it that counts all work by node."""
+    lanes, elements = counts({"conv": 4, "relu": 4}), counts({"conv": 8, "relu": 8})
+    less, fewer = counts({"conv": 4}), counts({"conv": 8})
+
+    def build(lanes: Counts, elements: Counts, **more: Counts) -> Records:
+        graph = Proxies(Level.GRAPH, lanes_of_node=lanes, element_passes_of_node=elements, **more)
+        return Records({"graph": graph, "later": Proxies(Level.TENSORS, lanes_of_node=lanes)})
+
+    def harm(before: Records, after: Records) -> list[tuple[str, str]]:
+        found = difference(before, after)
+        return [(stage, change.field) for stage in found for change in found[stage] if is_regression(change)]
+
+    before = build(lanes, elements)
+    assert harm(before, build(less, fewer)) == []
+    assert harm(before, build(less, elements)) == [("graph", "lanes_of_node"), ("later", "lanes_of_node")]
+    moved = build(less, fewer, product_elements=counts({"relu": 8}))
+    assert ("later", "lanes_of_node") in harm(before, moved)
+    (told,) = [change for change in difference(before, build(less, elements))["later"] if is_regression(change)]
+    assert str(told) == "lanes_of_node of 'relu' 4 -> 0 ('relu' is gone, and nothing tells that its work is)"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "bound", "expected"),
+    [
+        (5, 5, "after", Verdict.UNKNOWN),
+        (5, 4, "after", Verdict.UNKNOWN),
+        (5, 6, "after", Verdict.WORSE),
+        (5, 5, "before", Verdict.EQUAL),
+        (5, 4, "before", Verdict.BETTER),
+        (5, 6, "before", Verdict.WORSE),
+        (5, 4, "both", Verdict.BETTER),
+    ],
+)
+def test_at_least_as_much_is_not_as_much(old: int, new: int, bound: str, expected: Verdict) -> None:
+    """A number that was exact, and is a lower bound now, may be any amount larger."""
+    bounds = {side: ("instructions",) if bound in (side, "both") else () for side in ("before", "after")}
+    before = Proxies(Level.GRAPH, instructions=old, lower_bounds=bounds["before"])
+    after = Proxies(Level.GRAPH, instructions=new, lower_bounds=bounds["after"])
+    (found,) = [change for change in compare(before, after) if change.field == "instructions"]
+    assert found.verdict is expected
+    items = proof(Records({"graph": before}), Records({"graph": after}), TOLERANCES, NOTHING)
+    (item,) = [one for one in items if one.name == "instructions"]
+    assert item.outcome.fails == expected.is_harm
 
 
 def test_when_messages_go_is_judged_by_what_comes_of_it() -> None:

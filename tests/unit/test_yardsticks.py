@@ -507,10 +507,13 @@ def test_hardly_more() -> None:
 
 
 def test_a_joined_constant_is_one_more() -> None:
-    before = Proxies(Level.GRAPH, host_bytes=80, vector_count=10)
-    joined, added = replace(before, host_bytes=88, vector_count=9), replace(before, host_bytes=88)
+    """It has no more elements than the op that is gone has computed, of 4 bytes at most."""
+    before = Proxies(Level.GRAPH, host_bytes=80, element_passes=100)
+    joined, added = replace(before, host_bytes=88, element_passes=98), replace(before, host_bytes=88)
     assert bytes_of_joined_constants(before, joined) == 88
     assert bytes_of_joined_constants(before, added) == 80
+    assert bytes_of_joined_constants(before, replace(joined, host_bytes=1000)) == 88
+    assert bytes_of_joined_constants(before, replace(before, element_passes=120)) == 80
     assert bytes_of_joined_constants(before, Proxies(Level.GRAPH)) is None
 
 
