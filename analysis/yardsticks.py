@@ -66,12 +66,12 @@ def deal_cores(
 # Mappings
 
 
-def with_room(name: str, part: int = ROOM) -> MappingFunction:
-    """The yardstick ``name`` of the record after, and one part in ``part`` more."""
+def with_room(name: str, part: int = ROOM, least: int = 0) -> MappingFunction:
+    """The yardstick ``name`` of the record after, and one part in ``part`` more, or ``least``, if that is more."""
 
     def mapped(before: Proxies, after: Proxies) -> object:
         yardstick = getattr(after, name)
-        return None if yardstick is None else yardstick + yardstick // part
+        return None if yardstick is None else yardstick + max(yardstick // part, least)
 
     return mapped
 

@@ -14,6 +14,9 @@ from ..analysis.yardsticks import needed, with_room
 from ..lowering.memory_planning import plan_module
 from .statistics import record_statistic
 
+SMALL_GAPS = 256
+"""Bytes that gaps may take on a core that holds less than a kilobyte: a few tiles, and half of it is not even that."""
+
 
 @dataclass(frozen=True)
 class PimPlanMemoryPass(ModulePass):
@@ -33,7 +36,7 @@ class PimPlanMemoryPass(ModulePass):
             ),
             "buffer_bytes": no_longer_known("buffers have addresses, and share them"),
             "core_bytes_max": changes_meaning(
-                with_room("live_bytes_max"),
+                with_room("live_bytes_max", least=SMALL_GAPS),
                 "rings, constants and places of tiles that do not live at the same time share memory, but for gaps",
             ),
             "core_bytes": changes_meaning(with_room("live_bytes"), "the same on all cores together"),

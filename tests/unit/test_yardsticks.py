@@ -488,6 +488,8 @@ def test_yardsticks_that_are_not_known_permit_nothing() -> None:
     assert with_room("dealt_span_cycles", 4)(GRAPH, replace(CHIP, dealt_span_cycles=100)) == 125
     assert with_room("dealt_span_cycles")(GRAPH, CHIP) is None
     assert with_room("live_bytes_max")(GRAPH, replace(CHIP, live_bytes_max=100)) == 150
+    small = with_room("live_bytes_max", least=80)
+    assert [small(GRAPH, replace(CHIP, live_bytes_max=size)) for size in (100, 200)] == [180, 300]
     assert part_of("mvm_count", 4)(GRAPH, replace(CHIP, mvm_count=43)) == 10
     assert part_of("mvm_count", 4)(GRAPH, CHIP) is None
     copies = needed_copies("local_copies", "overwritten")
