@@ -8,6 +8,7 @@ it takes: a quicker way, or more replicas.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
@@ -53,9 +54,7 @@ class Ways(NamedTuple):
     cores: list[int]
     """One for each part."""
     cycles: list[int]
-    """Of a lane, until its parts have come together, with their messages."""
-    own_cycles: list[int]
-    """The same, messages at no cost."""
+    """Of a lane, until its parts have come together, two and two, each pair with a message."""
 
 
 class Plan(NamedTuple):
@@ -67,7 +66,7 @@ class Plan(NamedTuple):
 
 def ways_of(shape: LayerShape, machine: Machine, precision: Precision) -> Ways:
     """The ways to compute a layer that are worth their arrays; none if a part takes more than a core has."""
-    columns, height, per_core = machine.array_cols_at(precision.weight_bits), machine.array_rows, machine.arrays_per_core
+    columns, per_core = machine.array_cols_at(precision.weight_bits), machine.arrays_per_core
     windows = np.unique(_ceil(shape.windows, _ceil(shape.windows, np.arange(1, shape.windows + 1))))
     tiles = _ceil(windows * shape.outputs, columns)
     windows = windows[(windows == 1) | (tiles <= per_core)]
@@ -86,13 +85,13 @@ def ways_of(shape: LayerShape, machine: Machine, precision: Precision) -> Ways:
     parts = np.arange(1, min(int(slices.max()), machine.core_count) + 1)
     of_part = _ceil(slices[:, None], parts)
     levels = np.ceil(np.log2(parts)).astype(np.int64)
-    own = of_part * (products * (product_cycles + copies // slices))[:, None] + (of_part - 1 + levels) * add[:, None]
-    cycles = own + levels * message[:, None]
+    slice_cycles = products * (product_cycles + copies // slices)
+    cycles = of_part * slice_cycles[:, None] + (of_part - 1) * add[:, None] + levels * (add + message)[:, None]
     arrays = parts * of_part * (tiles * column_parts)[:, None]
     cores = parts * column_parts[:, None]
     fits = (of_part * tiles[:, None] <= per_core) & (cores <= machine.core_count) & (parts <= slices[:, None])
     order = np.lexsort((cycles[fits], arrays[fits]))
-    found = [table[fits][order] for table in (arrays, cores, cycles, own)]
+    found = [table[fits][order] for table in (arrays, cores, cycles)]
     quicker = found[2] < np.minimum.accumulate(np.append(np.iinfo(np.int64).max, found[2]))[:-1]
     return Ways(*(table[quicker].tolist() for table in found))
 
@@ -103,9 +102,8 @@ def _slices(
     """For products of so many windows, the slices, and the cycles of copying what they multiply side by side: if that
     is quicker than slices of what lies side by side already."""
     height = machine.array_rows
-    direct, rows, pieces, copied = (np.zeros(len(windows), np.int64) for _ in range(4))
-    for reads in set(shape.reads):
-        times = shape.reads.count(reads)
+    direct, rows, pieces = (np.zeros(len(windows), np.int64) for _ in range(3))
+    for reads, times in Counter(shape.reads).items():
         moved = (windows - 1) * reads.step
         together = reads.reach + moved < reads.elements + reads.pieces * moved
         together |= reads.pieces == 1

@@ -30,6 +30,20 @@ class _Run(NamedTuple):
     """Elements from a product to the next."""
 
 
+class _Read(NamedTuple):
+    """What a product reads of a row."""
+
+    runs: list[_Run]
+    elements: int
+    """Of all slices: those that are read twice, as where a tensor is joined with itself, twice."""
+
+    @property
+    def times(self) -> int | None:
+        """How often it is read; None if it is not all of it as often."""
+        times, rest = divmod(self.elements, sum(run.stop - run.start for run in self.runs))
+        return None if rest else times
+
+
 class Layer(NamedTuple):
     """A layer with weights, or some groups of one."""
 
@@ -58,7 +72,7 @@ def layers_of(program: BatchProgram, sums: Sequence[Sequence[bool]]) -> list[Lay
         shape = _shape(program, chain, rows)
         if shape is not None:
             # Column parts of a layer read the same.
-            read = frozenset((row, run.start) for row, runs in rows.items() for run in runs)
+            read = frozenset((row, run.start) for row, mine in rows.items() for run in mine.runs)
             key = tuple(program.batches[chain.products[0]].names), shape._replace(outputs=0), read
             found.setdefault(key, []).append((shape, chain))
     layers: list[Layer] = []
@@ -94,35 +108,46 @@ def _is_of(program: BatchProgram, chain: _Chain, names: Sequence[str]) -> bool:
     return program.batches[chain.products[0]].names == names
 
 
-def _shape(program: BatchProgram, chain: _Chain, rows: Mapping[_Row, Sequence[_Run]]) -> LayerShape | None:
+def _shape(program: BatchProgram, chain: _Chain, rows: Mapping[_Row, _Read]) -> LayerShape | None:
     """None where it cannot be told."""
     first = chain.products[0]
     _, windows, outputs = _end(program, chain).shape
-    widths = {op.shapes[0][1] for op in _content(program, first).ops if op.name == spat.VMMOp.name}
+    widths: set[int] = set()
+    rows_held = 0
+    for content in [_content(program, index) for index in chain.products]:
+        shapes = shapes_of(content)
+        products = [op for op in content.ops if op.name == spat.VMMOp.name]
+        widths |= {op.shapes[0][1] for op in products}
+        rows_held += sum(shapes[op.operands[0]][1] for op in products)
     several, rest = divmod(max(widths), outputs)
-    reads = [_row_reads(runs, several) for runs in rows.values()] if several else []
-    known = tuple(sorted(one for one in reads if one is not None))
-    if rest or len(widths) > 1 or not known or len(known) < len(reads):
+    if rest or len(widths) > 1 or not several or rows_held != sum(read.elements for read in rows.values()):
         return None
-    return LayerShape(program.batches[first].lanes, windows, outputs, known)
+    reads: list[RowReads] = []
+    for read in rows.values():
+        one, times = _reads_of_one(read.runs, several), read.times
+        if one is None or times is None:
+            return None
+        reads += [one] * times
+    return LayerShape(program.batches[first].lanes, windows, outputs, tuple(sorted(reads)))
 
 
-def _rows_read(program: BatchProgram, chain: _Chain) -> dict[_Row, list[_Run]]:
-    """What the first product reads of each row: of all slices together, runs that adjoin as one."""
-    found: dict[_Row, set[_Run]] = {}
+def _rows_read(program: BatchProgram, chain: _Chain) -> dict[_Row, _Read]:
+    """What the first product reads of each row, of all slices together."""
+    found: dict[_Row, list[_Run]] = {}
     for index in chain.products:
         batch, content = program.batches[index], _content(program, index)
         places = dict(zip(batch.read_inputs, batch.reads, strict=True))
+        shapes = shapes_of(content)
         for number, (source, row, start, step) in views_of(content).items():
             tensor, window, _ = places.get(source, (None, None, None))
             if tensor is not None and window is not None:
                 below = row * window.dilation - window.pad_top
-                stop = start + shapes_of(content)[number][1]
-                found.setdefault((id(tensor), below), set()).add(_Run(start, stop, step))
-    return {row: _joined(sorted(runs)) for row, runs in found.items()}
+                found.setdefault((id(tensor), below), []).append(_Run(start, start + shapes[number][1], step))
+    return {row: _Read(_joined(sorted(runs)), sum(run.stop - run.start for run in runs)) for row, runs in found.items()}
 
 
 def _joined(runs: Sequence[_Run]) -> list[_Run]:
+    """Runs that adjoin as one."""
     found = [runs[0]]
     for run in runs[1:]:
         last = found[-1]
@@ -133,7 +158,7 @@ def _joined(runs: Sequence[_Run]) -> list[_Run]:
     return found
 
 
-def _row_reads(runs: Sequence[_Run], several: int) -> RowReads | None:
+def _reads_of_one(runs: Sequence[_Run], several: int) -> RowReads | None:
     """What one window reads of a row of which the product of ``several`` reads these runs."""
     step, rest = divmod(runs[0].step, several)
     moved = (several - 1) * step

@@ -29,7 +29,7 @@ from .program_traffic import Traffic
 from .proxies_memory import live_row_elements
 from .schedule_span import SpanMemory
 from .target import Target
-from .yardsticks import add_yardsticks, cut_cycles, dealt_batches, order_digest
+from .yardsticks import add_yardsticks, cut_batches, dealt_batches, order_digest
 
 Contributions = dict[str, dict[str, int]]
 
@@ -109,7 +109,8 @@ class _Fields:
                 dealt = dealt_batches(self.program, batches, self.target.machine)
                 found["dealt_span_cycles"] = self.memory.replica_span(dealt)
                 if all(isinstance(body, TileBody) for body in self.program.bodies):
-                    found["cut_span_cycles"] = cut_cycles(self.program, batches, self.target, self.memory.replica_span)
+                    cut = cut_batches(self.program, batches, self.target)
+                    found["cut_span_cycles"] = self.memory.replica_span(cut.batches) + cut.core_cycles // 2
                 found["lower_bounds"] = ("instructions", "span_cycles")
 
     def _parallelism(self, graph: int) -> Counted:

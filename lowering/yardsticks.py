@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,11 +65,17 @@ def dealt_batches(program: BatchProgram, batches: Sequence[SpanBatch], machine: 
     return [batch._replace(slots=slots.get(index, batch.slots)) for index, batch in enumerate(batches)]
 
 
-def cut_cycles(
-    program: BatchProgram, batches: Sequence[SpanBatch], target: Target, span: Callable[[Sequence[SpanBatch]], int]
-) -> int:
-    """The ``span`` of the batches if layers were cut in a dumb way (`layer_cuts.py`), whatever has become of them; or,
-    if that is more, what all cores together take for all work."""
+class Cut(NamedTuple):
+    """A program whose layers are cut and replicated in a dumb way."""
+
+    batches: list[SpanBatch]
+    core_cycles: int
+    """What the work of all batches comes to on each core, if all have the same."""
+
+
+def cut_batches(program: BatchProgram, batches: Sequence[SpanBatch], target: Target) -> Cut:
+    """The batches with layers cut in a dumb way (`layer_cuts.py`), whatever has become of them. Those whose shape
+    cannot be told stay as they are."""
     layers = layers_of(program, sums_given(program))
     machine = target.machine
     ways = [ways_of(layer.shape, machine, target.precision) for layer in layers]
@@ -81,13 +88,13 @@ def cut_cycles(
     work = 0
     for layer, mine, plan in zip(layers, ways, plans, strict=True):
         for index in layer.products:
-            cut[index] = batches[index]._replace(slots=plan.replicas, cycles=mine.own_cycles[plan.way])
+            cut[index] = batches[index]._replace(slots=plan.replicas, cycles=mine.cycles[plan.way])
         for index in layer.sums:
             cut[index] = batches[index]._replace(cycles=0)
         work += layer.shape.lanes * mine.cores[plan.way] * mine.cycles[plan.way]
     of_layers = {index for layer in layers for index in (*layer.products, *layer.sums)}
     work += sum(one.lanes * one.cycles for index, one in enumerate(batches) if index not in of_layers)
-    return max(span(cut), work // machine.core_count)
+    return Cut(cut, work // machine.core_count)
 
 
 def _layer_slots(program: BatchProgram) -> Counts:
