@@ -58,9 +58,9 @@ class ConvertOnnxToSpatPass(ModulePass):
                 "what the network computes twice comes out as equal batches, of more operations",
             ),
             "span_cycles": changes_meaning(
-                least_of(with_room("dealt_span_cycles", 4), with_room("cut_span_cycles", 4)),
-                "replicas serve better than cores dealt one by one, and than arrays dealt to layers that are cut in a dumb "
-                "way, or nearly so",
+                least_of(with_room("dealt_span_cycles", 4), with_room("cut_span_cycles", 3)),
+                "replicas serve better than cores dealt one by one, or nearly so, and no worse by a third than arrays "
+                "dealt to layers that are cut in a dumb way",
             ),
             "vector_slots_of_node": changes_meaning(
                 needed("layer_slots_of_node"), "what is left of a layer without weights has as many replicas as these"
