@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
@@ -21,6 +22,10 @@ from .machine import Machine, Precision
 
 BUDGET = 3, 4
 """The share of the machine's arrays that is dealt: parts of layers do not fill every core to the last array."""
+
+
+KEPT = 1024
+"""Shapes of which ways are kept: layers are alike, and there are several looks at each."""
 
 
 class RowReads(NamedTuple):
@@ -50,10 +55,10 @@ class LayerShape(NamedTuple):
 class Ways(NamedTuple):
     """Ways to lay a replica over arrays, from few arrays to many, each quicker than the one before."""
 
-    arrays: list[int]
-    cores: list[int]
+    arrays: tuple[int, ...]
+    cores: tuple[int, ...]
     """One for each part."""
-    cycles: list[int]
+    cycles: tuple[int, ...]
     """Of a lane, until its parts have come together, two and two, each pair with a message."""
 
 
@@ -64,6 +69,7 @@ class Plan(NamedTuple):
     replicas: int
 
 
+@lru_cache(KEPT)
 def ways_of(shape: LayerShape, machine: Machine, precision: Precision) -> Ways:
     """The ways to compute a layer that are worth their arrays; none if a part takes more than a core has."""
     columns, per_core = machine.array_cols_at(precision.weight_bits), machine.arrays_per_core
@@ -93,7 +99,7 @@ def ways_of(shape: LayerShape, machine: Machine, precision: Precision) -> Ways:
     order = np.lexsort((cycles[fits], arrays[fits]))
     found = [table[fits][order] for table in (arrays, cores, cycles)]
     quicker = found[2] < np.minimum.accumulate(np.append(np.iinfo(np.int64).max, found[2]))[:-1]
-    return Ways(*(table[quicker].tolist() for table in found))
+    return Ways(*(tuple(table[quicker].tolist()) for table in found))
 
 
 def _slices(

@@ -8,6 +8,7 @@ the columns of its result and from the channels of what the layer gives in the e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ..analysis.layer_cuts import LayerShape, RowReads
@@ -112,13 +113,9 @@ def _shape(program: BatchProgram, chain: _Chain, rows: Mapping[_Row, _Read]) -> 
     """None where it cannot be told."""
     first = chain.products[0]
     _, windows, outputs = _end(program, chain).shape
-    widths: set[int] = set()
-    rows_held = 0
-    for content in [_content(program, index) for index in chain.products]:
-        shapes = shapes_of(content)
-        products = [op for op in content.ops if op.name == spat.VMMOp.name]
-        widths |= {op.shapes[0][1] for op in products}
-        rows_held += sum(shapes[op.operands[0]][1] for op in products)
+    bodies = [_multiplied(program, index) for index in chain.products]
+    widths = {width for body in bodies for width in body.widths}
+    rows_held = sum(body.rows for body in bodies)
     several, rest = divmod(max(widths), outputs)
     if rest or len(widths) > 1 or not several or rows_held != sum(read.elements for read in rows.values()):
         return None
@@ -135,14 +132,12 @@ def _rows_read(program: BatchProgram, chain: _Chain) -> dict[_Row, _Read]:
     """What the first product reads of each row, of all slices together."""
     found: dict[_Row, list[_Run]] = {}
     for index in chain.products:
-        batch, content = program.batches[index], _content(program, index)
+        batch = program.batches[index]
         places = dict(zip(batch.read_inputs, batch.reads, strict=True))
-        shapes = shapes_of(content)
-        for number, (source, row, start, step) in views_of(content).items():
+        for source, row, run in _multiplied(program, index).runs:
             tensor, window, _ = places.get(source, (None, None, None))
             if tensor is not None and window is not None:
-                below = row * window.dilation - window.pad_top
-                found.setdefault((id(tensor), below), []).append(_Run(start, start + shapes[number][1], step))
+                found.setdefault((id(tensor), row * window.dilation - window.pad_top), []).append(run)
     return {row: _Read(_joined(sorted(runs)), sum(run.stop - run.start for run in runs)) for row, runs in found.items()}
 
 
@@ -168,10 +163,32 @@ def _reads_of_one(runs: Sequence[_Run], several: int) -> RowReads | None:
     return RowReads(len(runs), sum(elements), runs[-1].stop - runs[0].start - moved, step)
 
 
-def _content(program: BatchProgram, index: int) -> BodyContent:
+class _Multiplied(NamedTuple):
+    """What a body multiplies."""
+
+    widths: tuple[int, ...]
+    """Columns of each product."""
+    rows: int
+    """Of the weights of all."""
+    runs: list[tuple[int, int, _Run]]
+    """Of inputs: which, the row, and what of it."""
+
+
+def _multiplied(program: BatchProgram, index: int) -> _Multiplied:
     body = program.bodies[index]
     assert isinstance(body, TileBody)
-    return body.content
+    return body.once("multiplied", partial(_multiplied_by, body.content))
+
+
+def _multiplied_by(content: BodyContent) -> _Multiplied:
+    shapes = shapes_of(content)
+    products = [op for op in content.ops if op.name == spat.VMMOp.name]
+    runs: list[tuple[int, int, _Run]] = []
+    for number, (source, row, start, step) in views_of(content).items():
+        if source < content.inputs:
+            runs.append((source, row, _Run(start, start + shapes[number][1], step)))
+    widths = tuple([op.shapes[0][1] for op in products])
+    return _Multiplied(widths, sum([shapes[op.operands[0]][1] for op in products]), runs)
 
 
 def _end(program: BatchProgram, chain: _Chain) -> Tensor:

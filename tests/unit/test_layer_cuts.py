@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, log2
 
 import numpy as np
@@ -27,6 +28,10 @@ def add(elements: int) -> int:
     return int(TINY.vector_cycles(Op.VVADD, elements))
 
 
+def ways(arrays: Sequence[int], cores: Sequence[int], cycles: Sequence[int]) -> Ways:
+    return Ways(tuple(arrays), tuple(cores), tuple(cycles))
+
+
 def message(elements: int) -> int:
     return int(TINY.send_cycles(0, 2, elements) + TINY.recv_cycles(0, 2, elements))
 
@@ -36,7 +41,7 @@ def message(elements: int) -> int:
 
 def test_as_many_windows_as_an_array_holds() -> None:
     """Eight windows of 16 channels and of 16 outputs are 128 rows and 128 columns: one array, one product."""
-    assert ways_of(LayerShape(8, 8, 16, (POINT,)), TINY, BYTES) == Ways([1], [1], [mvm(1)])
+    assert ways_of(LayerShape(8, 8, 16, (POINT,)), TINY, BYTES) == ways([1], [1], [mvm(1)])
 
 
 def test_more_windows_in_more_arrays() -> None:
@@ -57,31 +62,31 @@ def test_rows_in_parts_come_together_by_messages() -> None:
     found = ways_of(LayerShape(1, 1, 100, rows), TINY, BYTES)
     alone, apart = 2 * mvm(1) + add(100), mvm(1) + add(100) + message(100)
     assert apart < alone
-    assert found == Ways([2], [2], [apart])
+    assert found == ways([2], [2], [apart])
 
 
 def test_what_is_short_is_copied_side_by_side() -> None:
     """Nine rows of eight elements go into one array if they are copied, and else into nine."""
     rows = (RowReads(1, 8, 8, 8),) * 9
     found = ways_of(LayerShape(1, 1, 8, rows), TINY, BYTES)
-    assert found == Ways([1], [1], [mvm(1) + 9 * int(TINY.copy_cycles(8))])
+    assert found == ways([1], [1], [mvm(1) + 9 * int(TINY.copy_cycles(8))])
 
 
 def test_gaps_are_read_as_well_if_that_is_less() -> None:
     """A window of three columns of 8 channels, two apart: its five columns are 40 elements, and three times 8 are 24.
     Eight neighbouring windows read 12 columns together, 96 elements; each column for itself, three times 64."""
     gaps = RowReads(pieces=3, elements=24, reach=40, step=8)
-    assert ways_of(LayerShape(1, 8, 16, (gaps,)), TINY, BYTES) == Ways([1], [1], [mvm(1)])
+    assert ways_of(LayerShape(1, 8, 16, (gaps,)), TINY, BYTES) == ways([1], [1], [mvm(1)])
 
 
 def test_columns_that_no_core_holds_are_parts() -> None:
     """2000 outputs are 16 arrays; a core has 8."""
     found = ways_of(LayerShape(1, 1, 2000, (POINT,)), TINY, BYTES)
-    assert found == Ways([16], [2], [mvm(8)])
+    assert found == ways([16], [2], [mvm(8)])
 
 
 def test_no_way_where_no_core_holds_a_part() -> None:
-    assert ways_of(LayerShape(1, 1, 5000, (POINT,)), TINY, BYTES) == Ways([], [], [])
+    assert ways_of(LayerShape(1, 1, 5000, (POINT,)), TINY, BYTES) == ways([], [], [])
 
 
 # Ways, against all of them
@@ -149,8 +154,8 @@ def all_ways(shape: LayerShape, machine: Machine) -> list[tuple[int, int, int]]:
 @settings(deadline=None)
 @given(SHAPES)
 def test_ways_are_those_that_no_other_way_is_better_than(shape: LayerShape) -> None:
-    ways, every = ways_of(shape, TINY, BYTES), all_ways(shape, TINY)
-    mine = list(zip(ways.arrays, ways.cores, ways.cycles, strict=True))
+    found, every = ways_of(shape, TINY, BYTES), all_ways(shape, TINY)
+    mine = list(zip(found.arrays, found.cores, found.cycles, strict=True))
     assert set(mine) <= set(every)
     best: list[tuple[int, int]] = []
     for arrays, cycles in sorted({(arrays, cycles) for arrays, _, cycles in every}):
@@ -166,12 +171,12 @@ def test_the_layer_that_works_longest_gets_arrays_first() -> None:
     """Each layer takes one. The second one works 80 cycles, 40 with a second replica, which takes one more; its other
     way saves less for each array. Then the first one works longest, 50 cycles, and 25 with two replicas."""
     shapes = [LayerShape(2, 1, 1, (POINT,)), LayerShape(2, 1, 1, (POINT,))]
-    ways = [Ways([1], [1], [25]), Ways([1, 4], [1, 2], [40, 15])]
-    assert deal_arrays(shapes, ways, 4, 2) == [Plan(0, 1), Plan(0, 1)]
-    assert deal_arrays(shapes, ways, 4, 3) == [Plan(0, 1), Plan(0, 2)]
-    assert deal_arrays(shapes, ways, 4, 4) == [Plan(0, 2), Plan(0, 2)]
-    assert deal_arrays(shapes, ways, 4, 10) == [Plan(0, 2), Plan(1, 2)]
-    assert deal_arrays(shapes, ways, 3, 10) == [Plan(0, 2), Plan(0, 2)], "two replicas of two parts take four cores"
+    both = [ways([1], [1], [25]), ways([1, 4], [1, 2], [40, 15])]
+    assert deal_arrays(shapes, both, 4, 2) == [Plan(0, 1), Plan(0, 1)]
+    assert deal_arrays(shapes, both, 4, 3) == [Plan(0, 1), Plan(0, 2)]
+    assert deal_arrays(shapes, both, 4, 4) == [Plan(0, 2), Plan(0, 2)]
+    assert deal_arrays(shapes, both, 4, 10) == [Plan(0, 2), Plan(1, 2)]
+    assert deal_arrays(shapes, both, 3, 10) == [Plan(0, 2), Plan(0, 2)], "two replicas of two parts take four cores"
 
 
 @st.composite
@@ -179,7 +184,7 @@ def layers(draw: st.DrawFn) -> tuple[LayerShape, Ways]:
     count = draw(st.integers(1, 4))
     arrays = np.cumsum([draw(st.integers(1, 5)) for _ in range(count)]).tolist()
     cycles = np.cumsum([draw(st.integers(1, 9)) for _ in range(count)])[::-1].tolist()
-    return LayerShape(draw(st.integers(1, 6)), 1, 1, (POINT,)), Ways(
+    return LayerShape(draw(st.integers(1, 6)), 1, 1, (POINT,)), ways(
         arrays, [draw(st.integers(1, 2)) for _ in arrays], cycles
     )
 
@@ -188,8 +193,8 @@ def layers(draw: st.DrawFn) -> tuple[LayerShape, Ways]:
 def test_nothing_is_left_that_would_make_a_layer_quicker(
     given_layers: list[tuple[LayerShape, Ways]], arrays: int, cores: int
 ) -> None:
-    shapes, ways = [shape for shape, _ in given_layers], [mine for _, mine in given_layers]
-    plans = deal_arrays(shapes, ways, cores, arrays)
+    shapes, found = [shape for shape, _ in given_layers], [mine for _, mine in given_layers]
+    plans = deal_arrays(shapes, found, cores, arrays)
 
     def taken(mine: Ways, plan: Plan) -> int:
         return plan.replicas * mine.arrays[plan.way]
@@ -197,9 +202,9 @@ def test_nothing_is_left_that_would_make_a_layer_quicker(
     def busy(shape: LayerShape, mine: Ways, plan: Plan) -> int:
         return ceil(shape.lanes / plan.replicas) * mine.cycles[plan.way]
 
-    total = sum(map(taken, ways, plans))
-    assert total <= max(arrays, sum(mine.arrays[0] for mine in ways))
-    for shape, mine, plan in zip(shapes, ways, plans, strict=True):
+    total = sum(map(taken, found, plans))
+    assert total <= max(arrays, sum(mine.arrays[0] for mine in found))
+    for shape, mine, plan in zip(shapes, found, plans, strict=True):
         assert 1 <= plan.replicas <= shape.lanes
         assert plan == Plan(0, 1) or plan.replicas * mine.cores[plan.way] <= cores
         for way in range(plan.way, len(mine.arrays)):
@@ -216,4 +221,4 @@ def test_nothing_is_left_that_would_make_a_layer_quicker(
 def test_arrays_that_do_not_suffice(cores: int) -> None:
     """Then each layer has one replica that takes as few as possible."""
     shape = LayerShape(6, 1, 1, (POINT,))
-    assert deal_arrays([shape, shape], [Ways([4, 5], [1, 1], [9, 8])] * 2, cores, 3) == [Plan(0, 1)] * 2
+    assert deal_arrays([shape, shape], [ways([4, 5], [1, 1], [9, 8])] * 2, cores, 3) == [Plan(0, 1)] * 2
