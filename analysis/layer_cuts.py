@@ -59,7 +59,8 @@ class Ways(NamedTuple):
     cores: tuple[int, ...]
     """One for each part."""
     cycles: tuple[int, ...]
-    """Of a lane, until its parts have come together, two and two, each pair with a message."""
+    """Of a lane, until its parts have come together, two and two, each pair with a message. A row that several parts
+    read has been sent to all but one of them before."""
 
 
 class Plan(NamedTuple):
@@ -84,8 +85,9 @@ def ways_of(shape: LayerShape, machine: Machine, precision: Precision) -> Ways:
     slices, copies = _slices(shape, windows, product_cycles, machine, precision)
     row = shape.windows * _ceil(shape.outputs, column_parts)
     add = machine.vector_cycles(Op.VVADD, row, precision)
-    size, far = row * precision.output_bytes, machine.core_count // 2
-    message = machine.send_cycles(0, far, size) + machine.recv_cycles(0, far, size)
+    message = _message(row * precision.output_bytes, machine)
+    read = max(reads.reach + (shape.windows - 1) * reads.step for reads in shape.reads)
+    again = _message(np.asarray(read * precision.input_bytes), machine)
 
     # From here on, all ways: [windows, parts]
     parts = np.arange(1, min(int(slices.max()), machine.core_count) + 1)
@@ -93,6 +95,7 @@ def ways_of(shape: LayerShape, machine: Machine, precision: Precision) -> Ways:
     levels = np.ceil(np.log2(parts)).astype(np.int64)
     slice_cycles = products * (product_cycles + copies // slices)
     cycles = of_part * slice_cycles[:, None] + (of_part - 1) * add[:, None] + levels * (add + message)[:, None]
+    cycles += (_ceil(parts, len(shape.reads)) - 1) * again
     arrays = parts * of_part * (tiles * column_parts)[:, None]
     cores = parts * column_parts[:, None]
     fits = (of_part * tiles[:, None] <= per_core) & (cores <= machine.core_count) & (parts <= slices[:, None])
@@ -100,6 +103,12 @@ def ways_of(shape: LayerShape, machine: Machine, precision: Precision) -> Ways:
     found = [table[fits][order] for table in (arrays, cores, cycles)]
     quicker = found[2] < np.minimum.accumulate(np.append(np.iinfo(np.int64).max, found[2]))[:-1]
     return Ways(*(tuple(table[quicker].tolist()) for table in found))
+
+
+def _message(size_bytes: Ints, machine: Machine) -> Ints:
+    """Cycles of a message to a core halfway through the mesh."""
+    far = machine.core_count // 2
+    return machine.send_cycles(0, far, size_bytes) + machine.recv_cycles(0, far, size_bytes)
 
 
 def _slices(

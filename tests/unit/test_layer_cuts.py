@@ -65,6 +65,13 @@ def test_rows_in_parts_come_together_by_messages() -> None:
     assert found == ways([2], [2], [apart])
 
 
+def test_a_row_that_several_parts_read_is_sent_to_each() -> None:
+    """One row of 2000 elements in 16 slices: four parts have four each. The row goes to three of them once more."""
+    found = ways_of(LayerShape(1, 1, 100, (RowReads(1, 2000, 2000, 2000),)), TINY, BYTES)
+    cycles = 4 * mvm(1) + 3 * add(100) + 2 * (add(100) + message(100)) + 3 * message(2000)
+    assert found == ways([16], [4], [cycles])
+
+
 def test_what_is_short_is_copied_side_by_side() -> None:
     """Nine rows of eight elements go into one array if they are copied, and else into nine."""
     rows = (RowReads(1, 8, 8, 8),) * 9
@@ -142,11 +149,14 @@ def all_ways(shape: LayerShape, machine: Machine) -> list[tuple[int, int, int]]:
         row = shape.windows * ceil(shape.outputs / beside)
         sums, far = int(machine.vector_cycles(Op.VVADD, row)), machine.core_count // 2
         sent = int(machine.send_cycles(0, far, row) + machine.recv_cycles(0, far, row))
+        read = max(reads.reach + (shape.windows - 1) * reads.step for reads in shape.reads)
+        again = int(machine.send_cycles(0, far, read) + machine.recv_cycles(0, far, read))
         for parts in range(1, slices + 1):
             mine = ceil(slices / parts)
             if mine * tiles <= per_core and parts * beside <= machine.core_count:
                 cycles = mine * ceil(shape.windows / windows) * (product + copies // slices)
                 cycles += (mine - 1) * sums + ceil(log2(parts)) * (sums + sent)
+                cycles += (ceil(parts / len(shape.reads)) - 1) * again
                 found.append((parts * mine * tiles * beside, parts * beside, cycles))
     return found
 
