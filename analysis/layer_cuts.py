@@ -24,6 +24,9 @@ BUDGET = 3, 4
 """The share of the machine's arrays that is dealt: parts of layers do not fill every core to the last array."""
 
 
+WIDE = 256
+"""Outputs beyond which a layer may want several cores, whose vector units share them; and does one window at a time."""
+
 KEPT = 1024
 """Shapes of which ways are kept: layers are alike, and there are several looks at each."""
 
@@ -50,6 +53,8 @@ class LayerShape(NamedTuple):
     outputs: int
     """Of a window."""
     reads: tuple[RowReads, ...]
+    blocks: int = 1
+    """Of the whole layer, of whose groups this has some."""
 
 
 class Ways(NamedTuple):
@@ -76,7 +81,8 @@ def ways_of(shape: LayerShape, machine: Machine, precision: Precision) -> Ways:
     columns, per_core = machine.array_cols_at(precision.weight_bits), machine.arrays_per_core
     windows = np.unique(_ceil(shape.windows, _ceil(shape.windows, np.arange(1, shape.windows + 1))))
     tiles = _ceil(windows * shape.outputs, columns)
-    windows = windows[(windows == 1) | (tiles <= per_core)]
+    narrow = shape.outputs <= WIDE and shape.blocks == 1
+    windows = windows[(windows == 1) | (tiles <= per_core) & narrow]
     tiles = _ceil(windows * shape.outputs, columns)
     column_parts = _ceil(tiles, per_core)
     tiles = _ceil(tiles, column_parts)
@@ -97,7 +103,7 @@ def ways_of(shape: LayerShape, machine: Machine, precision: Precision) -> Ways:
     cycles = of_part * slice_cycles[:, None] + (of_part - 1) * add[:, None] + levels * (add + message)[:, None]
     cycles += (_ceil(parts, len(shape.reads)) - 1) * again
     arrays = parts * of_part * (tiles * column_parts)[:, None]
-    cores = parts * column_parts[:, None]
+    cores = parts * np.maximum(column_parts, _ceil(shape.outputs, WIDE))[:, None]
     fits = (of_part * tiles[:, None] <= per_core) & (cores <= machine.core_count) & (parts <= slices[:, None])
     order = np.lexsort((cycles[fits], arrays[fits]))
     found = [table[fits][order] for table in (arrays, cores, cycles)]
@@ -134,7 +140,7 @@ def _slices(
 
 
 def deal_arrays(shapes: Sequence[LayerShape], ways: Sequence[Ways], cores: int, arrays: int) -> list[Plan]:
-    """What each layer gets of so many ``arrays``, as long as its replicas have a core for each of their parts."""
+    """What each layer gets of so many ``arrays``, as long as all blocks have a core for each part of their replicas."""
     plans = [Plan(0, 1) for _ in shapes]
     free = arrays - sum(mine.arrays[0] for mine in ways)
 
@@ -153,7 +159,7 @@ def deal_arrays(shapes: Sequence[LayerShape], ways: Sequence[Ways], cores: int, 
         best, best_gain, taken = plan, 0.0, 0
         for other in others:
             more = other.replicas * mine.arrays[other.way] - plan.replicas * mine.arrays[plan.way]
-            if more <= free and other.replicas * mine.cores[other.way] <= cores:
+            if more <= free and other.replicas * mine.cores[other.way] * shapes[index].blocks <= cores:
                 gain = (cycles - busy(index, other)) / more
                 if gain > best_gain:
                     best, best_gain, taken = other, gain, more

@@ -7,6 +7,7 @@ the columns of its result and from the channels of what the layer gives in the e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -52,7 +53,7 @@ class Layer(NamedTuple):
     products: tuple[int, ...]
     """The batches that multiply."""
     sums: tuple[int, ...]
-    """Those that add up what these give, or give each window columns of its own."""
+    """Those that add up what these give."""
 
 
 class _Chain:
@@ -67,7 +68,7 @@ class _Chain:
 def layers_of(program: BatchProgram, sums: Sequence[Sequence[bool]]) -> list[Layer]:
     """The layers of a graph of tiles, as far as they can be told; ``sums`` says of the results of each batch whether
     they are products, or sums of slices of them."""
-    found: dict[object, list[tuple[LayerShape, _Chain]]] = {}
+    found: dict[tuple[tuple[str, ...], LayerShape, object], list[tuple[LayerShape, _Chain]]] = {}
     for chain in _chains(program, sums):
         rows = _rows_read(program, chain)
         shape = _shape(program, chain, rows)
@@ -76,10 +77,11 @@ def layers_of(program: BatchProgram, sums: Sequence[Sequence[bool]]) -> list[Lay
             read = frozenset((row, run.start) for row, mine in rows.items() for run in mine.runs)
             key = tuple(program.batches[chain.products[0]].names), shape._replace(outputs=0), read
             found.setdefault(key, []).append((shape, chain))
+    blocks = Counter(names for names, _, _ in found)
     layers: list[Layer] = []
-    for parts in found.values():
+    for (names, _, _), parts in found.items():
         shape, chains = parts[0][0], [chain for _, chain in parts]
-        shape = shape._replace(outputs=sum(one.outputs for one, _ in parts))
+        shape = shape._replace(outputs=sum(one.outputs for one, _ in parts), blocks=blocks[names])
         products = [index for chain in chains for index in chain.products]
         layers.append(Layer(shape, tuple(products), tuple(index for chain in chains for index in chain.sums)))
     return layers
@@ -101,7 +103,8 @@ def _chains(program: BatchProgram, sums: Sequence[Sequence[bool]]) -> list[_Chai
             for part in parts:
                 del chains[id(part.end)]
             products = [product for part in parts for product in part.products]
-            chains[id(end)] = _Chain(products, [*(one for part in parts for one in part.sums), index], end)
+            sums_before = [one for part in parts for one in part.sums]
+            chains[id(end)] = _Chain(products, [*sums_before, *([index] if len(parts) > 1 else [])], end)
     return list(chains.values())
 
 

@@ -86,14 +86,25 @@ def test_gaps_are_read_as_well_if_that_is_less() -> None:
     assert ways_of(LayerShape(1, 8, 16, (gaps,)), TINY, BYTES) == ways([1], [1], [mvm(1)])
 
 
-def test_columns_that_no_core_holds_are_parts() -> None:
-    """2000 outputs are 16 arrays; a core has 8."""
-    found = ways_of(LayerShape(1, 1, 2000, (POINT,)), TINY, BYTES)
-    assert found == ways([16], [2], [mvm(8)])
+def test_wide_rows_may_want_several_cores() -> None:
+    """1000 outputs are eight arrays, as many as a core has; vector units of four cores may share them. Of 300 outputs,
+    three arrays, two. What no core holds is in parts as well: 2000 outputs would be 16 arrays, on eight cores."""
+    assert ways_of(LayerShape(1, 1, 1000, (POINT,)), TINY, BYTES) == ways([8], [4], [mvm(8)])
+    assert ways_of(LayerShape(1, 1, 300, (POINT,)), TINY, BYTES) == ways([3], [2], [mvm(3)])
+    found = ways_of(LayerShape(1, 1, 2000, (POINT,)), Machine.load("reference144"), BYTES)
+    assert (found.arrays, found.cores) == ((16,), (8,))
+
+
+def test_wide_layers_and_blocks_do_one_window_at_a_time() -> None:
+    """Eight windows of 16 channels fit an array's rows."""
+    alone = ways_of(LayerShape(1, 8, 300, (POINT,)), TINY, BYTES)
+    assert alone == ways([3], [2], [8 * mvm(3)])
+    assert ways_of(LayerShape(1, 8, 16, (POINT,), blocks=2), TINY, BYTES) == ways([1], [1], [8 * mvm(1)])
 
 
 def test_no_way_where_no_core_holds_a_part() -> None:
-    assert ways_of(LayerShape(1, 1, 5000, (POINT,)), TINY, BYTES) == ways([], [], [])
+    """Five parts for four cores."""
+    assert ways_of(LayerShape(1, 1, 1200, (POINT,)), TINY, BYTES) == ways([], [], [])
 
 
 # Ways, against all of them
@@ -114,6 +125,7 @@ SHAPES = st.builds(
     st.integers(1, 12),
     st.integers(1, 300),
     st.lists(READS, min_size=1, max_size=4).map(tuple),
+    st.integers(1, 2),
 )
 
 
@@ -123,9 +135,15 @@ def all_ways(shape: LayerShape, machine: Machine) -> list[tuple[int, int, int]]:
     height, columns, per_core = machine.array_rows, machine.array_cols, machine.arrays_per_core
     for windows in range(1, shape.windows + 1):
         tiles = ceil(windows * shape.outputs / columns)
-        if windows > 1 and (tiles > per_core or ceil(shape.windows / windows) == ceil(shape.windows / (windows - 1))):
+        if windows > 1 and (
+            shape.outputs > 256
+            or shape.blocks > 1
+            or tiles > per_core
+            or ceil(shape.windows / windows) == ceil(shape.windows / (windows - 1))
+        ):
             continue
         beside = ceil(tiles / per_core)
+        cores = max(beside, ceil(shape.outputs / 256))
         tiles = ceil(tiles / beside)
         lengths: list[int] = []
         direct = 0
@@ -153,11 +171,11 @@ def all_ways(shape: LayerShape, machine: Machine) -> list[tuple[int, int, int]]:
         again = int(machine.send_cycles(0, far, read) + machine.recv_cycles(0, far, read))
         for parts in range(1, slices + 1):
             mine = ceil(slices / parts)
-            if mine * tiles <= per_core and parts * beside <= machine.core_count:
+            if mine * tiles <= per_core and parts * cores <= machine.core_count:
                 cycles = mine * ceil(shape.windows / windows) * (product + copies // slices)
                 cycles += (mine - 1) * sums + ceil(log2(parts)) * (sums + sent)
                 cycles += (ceil(parts / len(shape.reads)) - 1) * again
-                found.append((parts * mine * tiles * beside, parts * beside, cycles))
+                found.append((parts * mine * tiles * beside, parts * cores, cycles))
     return found
 
 
@@ -187,6 +205,11 @@ def test_the_layer_that_works_longest_gets_arrays_first() -> None:
     assert deal_arrays(shapes, both, 4, 4) == [Plan(0, 2), Plan(0, 2)]
     assert deal_arrays(shapes, both, 4, 10) == [Plan(0, 2), Plan(1, 2)]
     assert deal_arrays(shapes, both, 3, 10) == [Plan(0, 2), Plan(0, 2)], "two replicas of two parts take four cores"
+
+
+def test_blocks_have_as_many_replicas_as_there_are_cores_for_all() -> None:
+    shape = LayerShape(6, 1, 1, (POINT,), blocks=2)
+    assert deal_arrays([shape, shape], [ways([1], [1], [9])] * 2, 4, 100) == [Plan(0, 2)] * 2
 
 
 @st.composite

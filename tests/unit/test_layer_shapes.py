@@ -124,12 +124,15 @@ def test_what_a_layer_reads_twice(choose: Choose) -> None:
 def test_groups_in_blocks() -> None:
     """Two groups of 128 channels and 128 outputs fill an array each: two layers, which read channels of their own."""
     shapes, _ = layers_cut(convolution((256, 3, 3), 256, 1, group=2), as_it_is)
-    assert shapes == [LayerShape(3, 3, 128, (RowReads(1, 128, 128, 256),))] * 2
+    assert shapes == [LayerShape(3, 3, 128, (RowReads(1, 128, 128, 256),), blocks=2)] * 2
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_the_yardstick_does_not_depend_on_how_layers_are_cut(seed: int) -> None:
-    """Not even on replicas. Kernels with gaps that a product may read as well are not among these networks."""
+    """Not even on replicas, but for what gives windows columns of their own, where there is no bias that does.
+
+    Kernels with gaps that a product may read as well are not among these networks.
+    """
     model, machine = RandomNetwork(seed).model(), ("tiny4", "reference144")[seed % 2]
     expected = layers_cut(model, as_it_is, machine)
     for way in range(3):
@@ -137,4 +140,5 @@ def test_the_yardstick_does_not_depend_on_how_layers_are_cut(seed: int) -> None:
             found = layers_cut(model, at_random(way), machine)
         except TileError:
             continue  # It needs more arrays than there are.
-        assert found == expected
+        assert found[0] == expected[0]
+        assert abs(found[1] - expected[1]) <= expected[1] // 50
