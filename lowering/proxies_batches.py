@@ -110,7 +110,8 @@ class _Fields:
                 found["dealt_span_cycles"] = self.memory.replica_span(dealt)
                 if all(isinstance(body, TileBody) for body in self.program.bodies):
                     cut = cut_batches(self.program, batches, self.target)
-                    found["cut_span_cycles"] = self.memory.replica_span(cut.batches) + cut.core_cycles // 2
+                    if cut is not None:
+                        found["cut_span_cycles"] = self.memory.replica_span(cut.batches) + cut.core_cycles // 2
                 found["lower_bounds"] = ("instructions", "span_cycles")
 
     def _parallelism(self, graph: int) -> Counted:

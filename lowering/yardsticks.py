@@ -73,10 +73,13 @@ class Cut(NamedTuple):
     """What the work of all batches comes to on each core, if all have the same."""
 
 
-def cut_batches(program: BatchProgram, batches: Sequence[SpanBatch], target: Target) -> Cut:
+def cut_batches(program: BatchProgram, batches: Sequence[SpanBatch], target: Target) -> Cut | None:
     """The batches with layers cut in a dumb way (`layer_cuts.py`), whatever has become of them. Those whose shape
-    cannot be told stay as they are."""
-    layers = layers_of(program, sums_given(program))
+    cannot be told stay as they are. None once products are fused with what comes after them, when cuts are decided."""
+    sums = sums_given(program)
+    if not all(all(given) for batch, given in zip(program.batches, sums, strict=True) if batch.cost.products):
+        return None
+    layers = layers_of(program, sums)
     machine = target.machine
     ways = [ways_of(layer.shape, machine, target.precision) for layer in layers]
     layers = [layer for layer, mine in zip(layers, ways, strict=True) if mine.arrays]
