@@ -252,6 +252,9 @@ class Proxies:
     dealt_span_cycles: int | None = dataclasses.field(
         default=None, metadata=_about(Better.SHOWN, "critical path with cores dealt to the busiest layers")
     )
+    cut_span_cycles: int | None = dataclasses.field(
+        default=None, metadata=_about(Better.SHOWN, "critical path with layers cut and replicated in a dumb way")
+    )
     layer_slots_of_node: Counts | None = dataclasses.field(
         default=None,
         metadata=_about(Better.SHOWN, "replicas of batches without weights, as many as the layer of the node has"),

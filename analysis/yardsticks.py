@@ -76,6 +76,17 @@ def with_room(name: str, part: int = ROOM, least: int = 0) -> MappingFunction:
     return mapped
 
 
+def least_of(*mappings: MappingFunction) -> MappingFunction:
+    """The least number that one of ``mappings`` gives; None if one gives none."""
+
+    def mapped(before: Proxies, after: Proxies) -> object:
+        values = [mapping(before, after) for mapping in mappings]
+        numbers = [value for value in values if isinstance(value, int)]
+        return min(numbers) if len(numbers) == len(values) else None
+
+    return mapped
+
+
 def needed(name: str) -> MappingFunction:
     """The yardstick ``name`` of the record after: the program follows from it, so that there is nothing to gain."""
     return lambda before, after: getattr(after, name)

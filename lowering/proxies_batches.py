@@ -20,7 +20,7 @@ from ..dialects.spat import shape_of
 from .batch_facts import AnyBatch, BatchMemory
 from .batch_program import Batch, BatchProgram, Tensor
 from .body_content import body_content
-from .body_memory import Body
+from .body_memory import Body, TileBody
 from .constants_alike import Constants
 from .dumb_schedules import add_dumb_schedules, is_annotated
 from .op_kinds import is_of, ops_of
@@ -29,7 +29,7 @@ from .program_traffic import Traffic
 from .proxies_memory import live_row_elements
 from .schedule_span import SpanMemory
 from .target import Target
-from .yardsticks import add_yardsticks, dealt_batches, order_digest
+from .yardsticks import add_yardsticks, cut_batches, dealt_batches, order_digest
 
 Contributions = dict[str, dict[str, int]]
 
@@ -108,6 +108,10 @@ class _Fields:
                 found["lane_path_cycles"] = self.memory.replica_span(alone)
                 dealt = dealt_batches(self.program, batches, self.target.machine)
                 found["dealt_span_cycles"] = self.memory.replica_span(dealt)
+                if all(isinstance(body, TileBody) for body in self.program.bodies):
+                    cut = cut_batches(self.program, batches, self.target)
+                    if cut is not None:
+                        found["cut_span_cycles"] = self.memory.replica_span(cut.batches) + cut.core_cycles // 2
                 found["lower_bounds"] = ("instructions", "span_cycles")
 
     def _parallelism(self, graph: int) -> Counted:

@@ -28,7 +28,7 @@ def element_passes(content: BodyContent, partial_inputs: tuple[bool, ...]) -> tu
     ``partial_inputs`` says of which inputs the latter holds.
     """
     partial = {number for number, holds in enumerate(partial_inputs) if holds}
-    shapes = _shapes(content)
+    shapes = shapes_of(content)
     found: list[tuple[int, int]] = []
     yielded: tuple[int, ...] = ()
     for position, (op, number) in enumerate(content.numbered()):
@@ -49,8 +49,8 @@ def element_passes(content: BodyContent, partial_inputs: tuple[bool, ...]) -> tu
 def needless_ops(content: BodyContent, array_rows: int | None) -> Amounts:
     """Ops that need not be: copies of what lies side by side already, and products of two slices, of a vector that
     lies side by side, which an array could hold together."""
-    views = _views(content)
-    shapes = _shapes(content)
+    views = views_of(content)
+    shapes = shapes_of(content)
     products: dict[int, TileOp] = {}
     found: list[tuple[int, int]] = []
     for position, (op, _) in enumerate(content.numbered()):
@@ -72,7 +72,7 @@ def needless_ops(content: BodyContent, array_rows: int | None) -> Amounts:
 def repeatable_constants(content: BodyContent) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """Constants of several columns that only right operands of sums and products read, which could repeat one column:
     the index among the weights, and the positions of the ops."""
-    shapes = _shapes(content)
+    shapes = shapes_of(content)
     uses: dict[int, list[int]] = {}
     others: set[int] = set()
     for position, (op, _) in enumerate(content.numbered()):
@@ -90,7 +90,7 @@ def repeatable_constants(content: BodyContent) -> tuple[tuple[int, tuple[int, ..
 @lru_cache(KEPT)
 def unpacked_products(content: BodyContent, array_rows: int, array_columns: int) -> tuple[Amounts, Amounts]:
     """Products of which an array could do two at a time, those of neighbouring columns; and all products."""
-    shapes, views = _shapes(content), _views(content)
+    shapes, views = shapes_of(content), views_of(content)
     gathered = {number: op.operands for op, number in content.numbered() if op.name == spat.GatherOp.name}
     unpacked: list[tuple[int, int]] = []
     products: list[tuple[int, int]] = []
@@ -131,7 +131,7 @@ def array_count(content: BodyContent, array_columns: int) -> int:
     return sum(-(-op.shapes[0][1] // array_columns) for op in content.ops if op.name == spat.VMMOp.name)
 
 
-def _shapes(content: BodyContent) -> list[Shape]:
+def shapes_of(content: BodyContent) -> list[Shape]:
     return [*content.arguments, *(shape for op in content.ops for shape in op.shapes)]
 
 
@@ -141,7 +141,7 @@ def _row(product: TileOp) -> int:
     return row
 
 
-def _views(content: BodyContent) -> dict[int, tuple[int, int, int, int]]:
+def views_of(content: BodyContent) -> dict[int, tuple[int, int, int, int]]:
     """Of each view, its source, row, start and step."""
     views: dict[int, tuple[int, int, int, int]] = {}
     for op, number in content.numbered():

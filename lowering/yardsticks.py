@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 
 from ..analysis.critical_path import SpanBatch
+from ..analysis.layer_cuts import BUDGET, deal_arrays, ways_of
 from ..analysis.machine import Machine
 from ..analysis.proxies import UNNAMED, Counts, counts
 from ..analysis.yardsticks import byte_hops_at_random, deal_cores
@@ -17,6 +19,7 @@ from ..dialects import pim, spat
 from .batch_program import BatchProgram
 from .body_costs import Amounts, by_node
 from .body_memory import TileBody
+from .layer_shapes import layers_of
 from .proxies_memory import buffer_elements, needs_of_plan, overwritten, zeroed_bytes
 from .target import Target
 from .tile_counts import element_passes, needless_ops, repeatable_constants, unpacked_products
@@ -62,6 +65,41 @@ def dealt_batches(program: BatchProgram, batches: Sequence[SpanBatch], machine: 
     return [batch._replace(slots=slots.get(index, batch.slots)) for index, batch in enumerate(batches)]
 
 
+class Cut(NamedTuple):
+    """A program whose layers are cut and replicated in a dumb way."""
+
+    batches: list[SpanBatch]
+    core_cycles: int
+    """What the work of all batches comes to on each core, if all have the same."""
+
+
+def cut_batches(program: BatchProgram, batches: Sequence[SpanBatch], target: Target) -> Cut | None:
+    """The batches with layers cut in a dumb way (`layer_cuts.py`), whatever has become of them. Those whose shape
+    cannot be told stay as they are. None once products are fused with what comes after them, when cuts are decided."""
+    sums = sums_given(program)
+    if not all(all(given) for batch, given in zip(program.batches, sums, strict=True) if batch.cost.products):
+        return None
+    layers = layers_of(program, sums)
+    machine = target.machine
+    ways = [ways_of(layer.shape, machine, target.precision) for layer in layers]
+    layers = [layer for layer, mine in zip(layers, ways, strict=True) if mine.arrays]
+    ways = [mine for mine in ways if mine.arrays]
+    part, whole = BUDGET
+    arrays = machine.core_count * machine.arrays_per_core * part // whole
+    plans = deal_arrays([layer.shape for layer in layers], ways, machine.core_count, arrays)
+    cut = list(batches)
+    work = 0
+    for layer, mine, plan in zip(layers, ways, plans, strict=True):
+        for index in layer.products:
+            cut[index] = batches[index]._replace(slots=plan.replicas, cycles=mine.cycles[plan.way])
+        for index in layer.sums:
+            cut[index] = batches[index]._replace(cycles=0)
+        work += layer.shape.lanes * mine.cores[plan.way] * mine.cycles[plan.way]
+    of_layers = {index for layer in layers for index in (*layer.products, *layer.sums)}
+    work += sum(one.lanes * one.cycles for index, one in enumerate(batches) if index not in of_layers)
+    return Cut(cut, work // machine.core_count)
+
+
 def _layer_slots(program: BatchProgram) -> Counts:
     """Replicas of the batches without weights of each node, if each of them had as many as the layer that it belongs
     to: one, if it belongs to none."""
@@ -93,6 +131,27 @@ def order_digest(program: BatchProgram) -> str:
     return program.by_lanes.once(("order", planned), digest)
 
 
+def sums_read(program: BatchProgram) -> list[tuple[bool, ...]]:
+    """Of the inputs of each batch of tiles, which are products, or sums of slices of them."""
+    return _sums(program)[0]
+
+
+def sums_given(program: BatchProgram) -> list[tuple[bool, ...]]:
+    """The same of its results."""
+    return _sums(program)[1]
+
+
+def _sums(program: BatchProgram) -> tuple[list[tuple[bool, ...]], list[tuple[bool, ...]]]:
+    read: list[tuple[bool, ...]] = []
+    given: list[tuple[bool, ...]] = []
+    for batch, body in zip(program.batches, program.bodies, strict=True):
+        assert isinstance(body, TileBody)
+        inputs = list(map(program.values.get, map(id, batch.operands[0])))
+        read.append(tuple([t is not None and t.producer is not None and given[t.producer][t.result] for t in inputs]))
+        given.append(element_passes(body.content, read[-1])[1])
+    return read, given
+
+
 def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -> None:
     """Counts of tile ops by node."""
     machine = None if program.target is None else program.target.machine
@@ -101,14 +160,10 @@ def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -
     totals = {
         name: Counter[str]() for name in ("element_passes_of_node", "needless_ops", "unpacked_products", "products")
     }
-    of_slices: dict[int, tuple[bool, ...]] = {}
-    for index, (batch, body) in enumerate(zip(program.batches, program.bodies, strict=True)):
+    for batch, body, sums in zip(program.batches, program.bodies, sums_read(program), strict=True):
         assert isinstance(body, TileBody)
         assert isinstance(batch.op, spat.BatchOp)
-        inputs = list(map(program.values.get, map(id, batch.operands[0])))
-        sums = tuple([t is not None and t.producer is not None and of_slices[t.producer][t.result] for t in inputs])
-        counted = body.once(("counts", size, sums), partial(_counts_of, body, size, sums))
-        amounts, of_slices[index], candidates = counted
+        amounts, candidates = body.once(("counts", size, sums), partial(_counts_of, body, size, sums))
         repeated = by_node(body.names, _repeated_columns(batch.op, candidates)) if candidates else {}
         for name, mine in (*amounts.items(), ("needless_ops", repeated)):
             for node, number in mine.items():
@@ -127,11 +182,10 @@ def _add_counts(program: BatchProgram, found: dict[str, object], parts: Parts) -
 
 def _counts_of(
     body: TileBody, size: tuple[int, int] | None, sums: tuple[bool, ...]
-) -> tuple[dict[str, dict[str, int]], tuple[bool, ...], Constants]:
-    """Counts of a body by node, for arrays of this size; of each result, whether it is a sum of slices; and constants
-    of which one column may do."""
+) -> tuple[dict[str, dict[str, int]], Constants]:
+    """Counts of a body by node, for arrays of this size; and constants of which one column may do."""
     content = body.content
-    passes, results = element_passes(content, sums)
+    passes, _ = element_passes(content, sums)
     amounts: dict[str, Amounts] = {
         "element_passes_of_node": passes,
         "needless_ops": needless_ops(content, None if size is None else size[0]),
@@ -139,7 +193,7 @@ def _counts_of(
     if size is not None:
         amounts["unpacked_products"], amounts["products"] = unpacked_products(content, *size)
     found = {name: by_node(body.names, mine) for name, mine in amounts.items()}
-    return found, results, repeatable_constants(content)
+    return found, repeatable_constants(content)
 
 
 def _repeated_columns(batch: spat.BatchOp, candidates: Sequence[tuple[int, tuple[int, ...]]]) -> Amounts:

@@ -27,6 +27,7 @@ from tilec.analysis.window import RowWindow
 from tilec.dialects import onnx, spat
 from tilec.dialects.spat import WindowAttr, shape_of
 from tilec.dialects.tile import ArrayAttr
+from tilec.lowering.onnx_to_spat.context import minimum_row_parts
 from xdsl.dialects.builtin import ArrayAttr as BuiltinArrayAttr
 from xdsl.dialects.builtin import ModuleOp
 
@@ -63,6 +64,35 @@ def replicas_by_lanes(module: ModuleOp) -> None:
 @STAGE.patch(ALLOCATE, "products of several windows are never taken", Caught.GUARD, "unpacked_products")
 def one_window_at_a_time(allocate: Allocate) -> Allocate:
     return lambda *arguments: [with_changes(one, windows=1) for one in allocate(*arguments)]
+
+
+@STAGE.patch(
+    ALLOCATE,
+    "products are one window short of what they could do, so that a row takes one more",
+    Caught.GUARD,
+    "span_cycles",
+    program="spread",
+)
+def one_window_short(allocate: Allocate) -> Allocate:
+    return lambda *arguments: [with_changes(one, windows=max(1, one.windows - 1)) for one in allocate(*arguments)]
+
+
+@STAGE.patch(
+    ALLOCATE,
+    "layers have but the parts that cores have room for, and other cores stay idle",
+    Caught.GUARD,
+    "span_cycles",
+    program="deep",
+)
+def fewest_parts(allocate: Allocate) -> Allocate:
+    def fewest(demands: Sequence[Any], *arguments: Any) -> list[Any]:
+        found = allocate(demands, *arguments)
+        return [
+            with_changes(one, row_parts=minimum_row_parts(one.product(demand.products)))
+            for demand, one in zip(demands, found, strict=True)
+        ]
+
+    return fewest
 
 
 @STAGE.edit("arrays are taken to be half as high as they are", Caught.GUARD, "needless_ops")

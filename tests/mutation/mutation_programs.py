@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 from guard_programs import network
+from odd_models import build
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -70,13 +71,19 @@ def tall() -> onnx.ModelProto:
     return network(24)
 
 
-PROGRAMS = {"residual": residual, "mixed": mixed, "tall": tall, "spread": residual, "several": residual}
+def deep() -> onnx.ModelProto:
+    """Convolutions of many channels on small images: more rows of weights than one array holds."""
+    return build(lambda g: g.add("Relu", g.conv(g.add("Relu", g.conv("x", 8, 24)), 24, 16)), 1, 8, 6, 6)
+
+
+PROGRAMS = {"residual": residual, "mixed": mixed, "tall": tall, "spread": residual, "several": residual, "deep": deep}
 MACHINES = {
     "residual": "tiny4",
     "mixed": "tiny4",
     "tall": "tiny4",
     "spread": "reference144",
     "several": "tiny4",
+    "deep": "reference144",
 }
 """On 4 cores, everything is scarce; on 144, replicas are many and far from one another."""
 SAMPLES = {"several": 2}
