@@ -295,15 +295,25 @@ def test_a_slice_of_a_concatenation_takes_what_it_reads() -> None:
     assert layer_shapes(module) == [(1, 3, 5, 5)]
 
 
-@pytest.mark.parametrize("why", ["another reader", "other axes", "two operands", "grouped", "constant scale"])
+@pytest.mark.parametrize("shape", [(5,), (8, 1, 1), (8, 5, 5), (1, 1, 1, 1), (1, 8, 1, 5)])
+def test_a_layer_is_narrowed_behind_a_scale(shape: tuple[int, ...]) -> None:
+    """However the scale is broadcast."""
+    graph = Graph((1, 4, 5, 5), np.random.default_rng(0))
+    graph.add("Conv", "x", graph.normal(8, 4, 1, 1))
+    graph.add("Mul", graph.normal(*shape), graph.value)
+    slice_of(graph, 2, 6)
+    module = check_model(graph.model((1, 4, 5, 5)))
+    assert "Slice" not in op_counts(module)
+    assert layer_shapes(module) == [(1, 4, 5, 5)]
+
+
+@pytest.mark.parametrize("why", ["another reader", "other axes", "two operands", "grouped"])
 def test_layers_stay_as_they_are_where_more_is_read(why: str) -> None:
     graph = Graph((1, 4, 5, 5), np.random.default_rng(0))
     graph.add("Conv", "x", graph.normal(8, 2 if why == "grouped" else 4, 1, 1), group=2 if why == "grouped" else 1)
     layer = graph.value
     if why == "two operands":
         graph.add("Concat", "x", layer, axis=1)
-    if why == "constant scale":
-        graph.add("Mul", layer, graph.normal(5))
     slice_of(graph, 2, 6, axis=2 if why == "other axes" else 1)
     if why == "another reader":
         sliced = graph.value
