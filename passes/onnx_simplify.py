@@ -44,7 +44,8 @@ class OnnxSimplifyPass(ModulePass):
       nothing else reads its result. Otherwise they are one Mul and one Add, whose second operands have shape [C, 1, 1].
     - Sum is a chain of Add; subtracting or dividing by a constant is an Add or a Mul.
     - Flatten, Squeeze, Unsqueeze are Reshape. No reshape follows another, none keeps its shape.
-    - A Conv or Gemm computes no channels that the one Slice or Split which reads it, or its activation, leaves out.
+    - A Conv or Gemm computes no channels that the one Slice or Split which reads it, or its activation, leaves out. A
+      Slice of a sum, or of another elementwise function, is of its operands, if only one of them is to be sliced then.
     - A network that only gives back its inputs keeps an Identity for each output.
     - A mean over the spatial dimensions is a GlobalAveragePool. A Clip has attributes only; max(0, x) is a Relu.
 
