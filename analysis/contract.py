@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
-from .proxies import FIELDS, Counts, Level, Proxies, counts
+from .proxies import COUNTS, FIELDS, Counts, Level, Proxies, counts
 from .proxy_changes import Change, Verdict, compared_fields, judge
 
 MappingFunction: TypeAlias = Callable[[Proxies, Proxies], object]
@@ -50,7 +50,8 @@ NOT_WORSE = Clause(Kind.NOT_WORSE)
 
 def may_trade(reason: str) -> Clause:
     """The field may get worse, for ``reason``."""
-    assert reason, "a trade has a reason"
+    if not reason:
+        raise ValueError("a trade has a reason")
     return Clause(Kind.MAY_TRADE, reason)
 
 
@@ -87,7 +88,10 @@ class Contract:
 
     def __post_init__(self) -> None:
         unknown = sorted(self.clauses.keys() - FIELDS.keys())
-        assert not unknown, f"a contract about fields that do not exist: {', '.join(unknown)}"
+        if unknown:
+            raise ValueError(f"a contract about fields that do not exist: {', '.join(unknown)}")
+        if any([type(level) for level in one] != [Level, Level] for one in self.levels):
+            raise TypeError(f"levels are pairs of the level before and after, not {self.levels!r}")
         # Nobody adds to a contract what it has not promised: a pass while it runs, or to one that others have, too.
         object.__setattr__(self, "clauses", MappingProxyType(dict(self.clauses)))
 
@@ -131,6 +135,7 @@ def _check_field(contract: Contract, name: str, before: Proxies, after: Proxies)
         old = clause.mapping(before, after)
         if old is None:
             return Change(name, real, new, Verdict.UNKNOWN, clause.reason)
+        _require_alike(name, old, new)
     plain = judge(name, old, new)
     match clause.kind:
         case Kind.EQUAL if old != new:
@@ -144,6 +149,15 @@ def _check_field(contract: Contract, name: str, before: Proxies, after: Proxies)
         case _:
             verdict = plain
     return Change(name, real, new, verdict, clause.reason, None if old == real else old)
+
+
+def _require_alike(name: str, mapped: object, found: object) -> None:
+    """A TypeError if what a mapping gives is no value of the field: nothing is worse than what is not a number."""
+    alike = found is None or type(mapped) is type(found)
+    if alike and name in COUNTS:
+        alike = all(type(number) is int for number in dict(cast("Counts", mapped)).values())
+    if not alike or isinstance(mapped, float):
+        raise TypeError(f"the mapping of {name} gives {str(mapped)[:60]!r}")
 
 
 # Mappings

@@ -117,11 +117,11 @@ class ConvertOnnxToSpatPass(ModulePass):
     def contract_with_options(self) -> Contract:
         """Without replication, the yardsticks for replicas and products do not apply."""
         if self.replicate:
-            return self.contract
+            return ConvertOnnxToSpatPass.contract
         clauses = dict.fromkeys(
             ("span_cycles", "unpacked_products"), decided_here("one replica of each layer is asked for")
         )
-        return replace(self.contract, clauses={**self.contract.clauses, **clauses})
+        return replace(ConvertOnnxToSpatPass.contract, clauses={**ConvertOnnxToSpatPass.contract.clauses, **clauses})
 
     def __post_init__(self) -> None:
         for name, bits in (("weight-bits", self.weight_bits), ("activation-bits", self.activation_bits)):

@@ -26,6 +26,7 @@ from ..lowering.proxies_opaque import is_idle_network, is_opaque, opaque_survey
 from ..support.diagnostics import TileError
 from .guard_mode import Mode
 from .instrumentation import PassInstrumentation, PassRun
+from .pass_bug import PassBug
 from .watch_plan import Watch, WatchPlan
 
 MOST_CHANGES = 4
@@ -137,6 +138,10 @@ class Guard(PassInstrumentation):
     """At the module of this pipeline."""
     _begin: float = field(default=0.0, init=False)
 
+    def __post_init__(self) -> None:
+        """A ValueError if there is no such mode."""
+        self.mode = Mode(self.mode)  # It may come by its name.
+
     def load(self) -> None:
         """Loads what surveys need before there is something to look at, as passes are."""
         _surveyor(None)
@@ -173,7 +178,14 @@ class Guard(PassInstrumentation):
             return
         after = self._look(run.module)
         self._last = None if self._idle else after  # The next pass may see nothing in what is a network to this one.
-        found = _examine(run.name, watch.contract, watch.mode, before, after, maker, seconds)
+        try:
+            found = _examine(run.name, watch.contract, watch.mode, before, after, maker, seconds)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # In a mapping of the contract, which is the pass's.
+            bug = PassBug.of(run.one, run.name, error)
+            self.after_failed_pass(run, bug)
+            raise bug from error
         self.examined.append(found)
         if not found.fault:
             return
@@ -268,8 +280,8 @@ class GuardedPipeline:
     mode: Mode = Mode.ERROR
 
     def run(self, context: Context, module: ModuleOp) -> list[Examined]:
-        """Applies the passes. Raises a GuardError if one breaks its contract and the mode is error. In mode rollback, a
-        pass that fails leaves the module as it was before."""
+        """Applies the passes. Raises a GuardError if one breaks its contract and the mode is error, and a ValueError if
+        there is no such mode. In mode rollback, a pass that fails leaves the module as it was before."""
         from .manager import PassManager, Verifier
 
         guard = Guard(self.mode)

@@ -32,12 +32,16 @@ class PassManager:
         Raises a TileError if a pass rejects its input or an instrumentation rejects a pass, and a PassBug if a pass
         breaks.
         """
-        names = [one.name for one in self.passes]
+        passes = tuple(self.passes)
+        owners = [type(one) for one in passes]
         for instrumentation in self.instrumentations:
-            instrumentation.before_pipeline(module, self.passes)
+            instrumentation.before_pipeline(module, passes)
+        names = [one.name for one in passes]
         looks = BlockLooks()
-        for index, (one, name) in enumerate(zip(self.passes, names, strict=True)):
-            self._run_pass(PassRun(index, one, name, module, context, self.passes, looks))
+        for index, (one, name, owner) in enumerate(zip(passes, names, owners, strict=True)):
+            if type(one) is not owner:
+                raise PassBug.of(one, name, TypeError(f"it was of class {owner.__name__} before the pipeline"))
+            self._run_pass(PassRun(index, one, name, module, context, passes, looks))
         for instrumentation in reversed(self.instrumentations):
             instrumentation.after_pipeline(module)
 
@@ -86,7 +90,7 @@ class Verifier(PassInstrumentation):
 def _apply(run: PassRun) -> None:
     with concise_diagnostics():
         try:
-            run.one.apply(run.context, run.module)
+            type(run.one).apply(run.one, run.context, run.module)
         except (TileError, KeyboardInterrupt):
             raise
         except DiagnosticException as error:

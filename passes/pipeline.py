@@ -133,12 +133,16 @@ class _Builder:
             what = f"pass '{owner.name}' needs option '{field.option_name}'"
             raise self._error(element, what, f"add {{{field.option_name}=...}}, {describe_type(field.type)}")
         try:
-            return owner(**arguments)
+            made = owner(**arguments)
         except (TileError, ValueError) as error:
             # A pass checks its options together in `__post_init__`.
             what = error.what if isinstance(error, TileError) else str(error)
             remedy = error.remedy if isinstance(error, TileError) else ""
             raise self._error(element, f"pass '{owner.name}': {what}", remedy) from error
+        if type(made) is not owner:
+            what = f"pass '{owner.name}': its class makes objects of class {type(made).__name__}"
+            raise self._error(element, what, "a pass is of the class that has its name")
+        return made
 
     def _nested(self, anchor: AnchorElement) -> Iterator[ModulePass]:
         from .function_pass import FunctionPass

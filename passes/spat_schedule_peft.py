@@ -113,10 +113,10 @@ class SpatSchedulePeftPass(ModulePass):
     def contract_with_options(self) -> Contract:
         """A lead that the user asks for may hold rows back."""
         if not self.lead:
-            return self.contract
+            return SpatSchedulePeftPass.contract
         held_back = "the lead that is asked for holds rows back"
         clauses = {"span_cycles": may_trade(held_back), "scheduled_cycles": decided_here(held_back)}
-        return Contract({**self.contract.clauses, **clauses}, self.contract.levels)
+        return Contract({**SpatSchedulePeftPass.contract.clauses, **clauses}, SpatSchedulePeftPass.contract.levels)
 
     def __post_init__(self) -> None:
         if self.lead < 0:

@@ -76,29 +76,41 @@ class WatchPlan:
     @staticmethod
     def of(passes: Sequence[ModulePass], mode: Mode) -> WatchPlan:
         """For a guard of that mode. A PassBug if there is an error in a contract that a pass will be held to."""
-        watches: list[Watch | None] = []
+        modes: list[Mode | None] = []
         current, left = mode, 0  # Passes that it still holds for; 0 for all.
         for one in passes:
             if _sets_mode(one):
-                watches.append(None)
+                modes.append(None)
                 current, left = one.mode, one.passes
                 continue
-            watches.append(Watch(current, STRICTEST if current is Mode.OFF else _contract_before(one)))
+            modes.append(current)
             if left == 1:
                 current = mode
             left = max(left - 1, 0)
+        # What a class says is read before any code of a contract runs, which might change it.
+        contracts: dict[int, Contract] = {}
+        watched = [place for place, one in enumerate(modes) if one not in (None, Mode.OFF)]
+        for place in sorted(watched, key=lambda place: _has_code(passes[place])):
+            contracts[place] = _contract_before(passes[place])
+        watches = [
+            None if one is None else Watch(one, contracts.get(place, STRICTEST)) for place, one in enumerate(modes)
+        ]
         return WatchPlan(tuple(watches), current)
+
+
+def _has_code(one: ModulePass) -> bool:
+    """Whether the contract is computed."""
+    return "contract_with_options" in vars(type(one))
 
 
 def _contract_before(one: ModulePass) -> Contract:
     """The contract of a pass, as it is now. A PassBug if there is an error in it."""
-    name = one.name
     try:
         return Contract.copy(contract_of(one))
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise PassBug.of(one, name, error) from error
+        raise PassBug.of(one, one.name, error) from error
 
 
 def _sets_mode(one: ModulePass) -> TypeGuard[GuardModePass]:

@@ -33,8 +33,9 @@ def _passes_of(path: str) -> list[type[ModulePass]]:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise TileError("--load-pass-plugin", f"'{path}' fails: {type(error).__name__}: {error}", "mend it") from error
-    return [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, ModulePass) and value.__module__ == spec.name
-    ]
+    defined = [value for value in vars(module).values() if isinstance(value, type) and value.__module__ == spec.name]
+    # A base of others need not have a name.
+    passes = [one for one in defined if issubclass(one, ModulePass) and isinstance(getattr(one, "name", None), str)]
+    if not passes:
+        raise TileError("--load-pass-plugin", f"'{path}' defines no pass with a name", "derive one from ModulePass")
+    return passes

@@ -41,6 +41,8 @@ class Records:
     package: Package | None = None
     machine: Machine | None = None
     timing: TimingResult | None = None
+    faults: list[str] = field(default_factory=list[str])
+    """What a guard's report says of passes that were rejected."""
 
     def without(self, stages: Collection[str]) -> Records:
         """The same without some stages."""
@@ -113,7 +115,8 @@ def _of_content(content: Any) -> Records:
     if content.get("format") == PROXIES_FORMAT:
         return Records(_stages(content))
     if "passes" in content:
-        return Records(_of_passes(entry(content, "passes", Kind.LIST)), facts)
+        passes = entry(content, "passes", Kind.LIST)
+        return Records(_of_passes(passes), facts, faults=_faults(passes))
     return Records(_table(content))
 
 
@@ -131,6 +134,17 @@ def _of_passes(passes: list[Any]) -> dict[str, Proxies]:
         undone = mode == "rollback" and verdict == "rejected"
         found[stage(name)] = _record(f"after pass '{name}'", one["before" if undone else "after"])
     return found
+
+
+def _faults(passes: list[Any]) -> list[str]:
+    """What the guard has rejected, and what it did about it."""
+    done = {"rollback": "undone", "report": "reported only"}
+    return [
+        f"pass {entry(one, 'pass', Kind.TEXT)!r} is rejected ({done.get(one['mode'], 'an error')}): "
+        f"{entry(one, 'fault', Kind.TEXT)}"
+        for one in passes
+        if one["verdict"] == "rejected"
+    ]
 
 
 def _stages(content: Mapping[str, Any]) -> dict[str, Proxies]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from ..analysis.proxies import FIELDS, Proxies, shown
-from ..support.diagnostics import TileError
+from ..support.diagnostics import TileError, printable
 from .report_arguments import ReportOptions
 from .report_proof import FIELDS_OF_ITEMS
 from .report_records import MEASURED, Records, read_records
@@ -59,6 +59,7 @@ def _text(records: Records, everything: bool) -> Iterator[str]:
     *_, (last, record) = records.proxies.items()
     for name, value in records.facts.items():
         yield f"{MEASURED[name]}: {value:g}\n"
+    yield from (f"{printable(fault)}\n" for fault in records.faults)
     if records.digest is not None:
         yield f"package sha256 {records.digest}\n"
     for name in ("machine", "interface"):

@@ -135,11 +135,15 @@ class RunDriver:
         return len(next(iter(inputs.values()))) if self.options.batch and inputs else package.samples
 
     def _labels(self, argument: str, count: int) -> list[int]:
-        labels = read_array(argument).reshape(-1)
+        where, labels = f"--labels {argument}", read_array(argument)
+        if labels.size != (*labels.shape, 1)[0]:
+            raise TileError(where, f"has shape {list(labels.shape)}", "give one label for each sample")
+        labels = labels.reshape(-1)
         if len(labels) < count:
-            raise TileError(
-                f"--labels {argument}", f"has {len(labels)} labels for {count} samples", "give one for each"
-            )
+            raise TileError(where, f"has {len(labels)} labels for {count} samples", "give one for each")
+        wrong = [label for label in labels[:count].tolist() if label != label // 1]
+        if wrong:
+            raise TileError(where, f"label {wrong[0]} is no whole number", "give the number of a class for each sample")
         return [int(label) for label in labels[:count]]
 
     def _say(self, text: str) -> None:

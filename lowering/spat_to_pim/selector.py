@@ -155,8 +155,9 @@ class _Selector(Building):
         return Operand(value, Access(step=length), count, length, turns)
 
     def _adds_product(self, op: TileOp) -> bool:
-        """Whether an operand is a product."""
-        return any(self._maker[number] == "spat.vmm" for number in op.operands)
+        """Whether an operand is a product, and the other one something else, to be done in the same turns."""
+        lhs, rhs = op.operands
+        return lhs != rhs and "spat.vmm" in (self._maker[lhs], self._maker[rhs])
 
     def _turns(self, count: int) -> int:
         """In how many turns so many products come, which the op that is being selected gives."""

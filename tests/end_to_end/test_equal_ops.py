@@ -56,3 +56,11 @@ def test_constants_of_one_step_come_in_the_order_of_the_program(channels: int) -
     graph = Graph(1, channels, 8, 8)
     layer = graph.conv("x", channels, channels, 3)
     check_model(graph.model(graph.add("LRN", layer, size=5, alpha=1e-3, beta=0.75)), machine="tiny4")
+
+
+def test_a_product_less_itself() -> None:
+    """It does not come column by column, as products of slices do: nothing is gained by turns of one operand."""
+    graph = Graph(1, 4, 4, 4)
+    layer = graph.add("Conv", graph.add("Concat", "x", "x", axis=1), graph.weight(2, 8, 1, 1))
+    model = graph.model(graph.add("Max", graph.add("Sub", layer, layer), layer))
+    check_model(model, machine="tiny4", options=" replicate=false")

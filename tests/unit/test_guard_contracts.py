@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -12,6 +14,7 @@ from tilec.analysis.contract import (
     Clause,
     Contract,
     Kind,
+    MappingFunction,
     changes_meaning,
     check,
     constant,
@@ -23,13 +26,14 @@ from tilec.analysis.proxies import FIELDS, Level, Proxies
 from tilec.analysis.proxy_changes import Verdict
 from tilec.dialects.registry import make_context
 from tilec.lowering.onnx_importer import import_onnx
-from tilec.passes.guard import Guard, GuardError, Mode
+from tilec.passes.guard import Guard, GuardedPipeline, GuardError, Mode
 from tilec.passes.guard_mode import GuardModePass
 from tilec.passes.manager import PassManager, Verifier
 from tilec.passes.pass_bug import PassBug
 from tilec.passes.pipeline import build_pipeline
 from tilec.passes.registry import PASSES, all_passes
 from tilec.passes.watch_plan import FOREIGN_CONTRACTS, contract_of
+from tilec.tools.tile_opt import main as tile_opt
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.passes import ModulePass
@@ -141,8 +145,51 @@ def test_clauses() -> None:
     assert verdicts(Contract({"mvm_count": doubled}))["mvm_count"] is Verdict.BETTER
     helpless = changes_meaning(lambda b, a: None, "why")
     assert verdicts(Contract({"mvm_count": helpless}))["mvm_count"] is Verdict.UNKNOWN
-    with pytest.raises(AssertionError, match="nonsense"):
+    with pytest.raises(ValueError, match="nonsense"):
         Contract({"nonsense": may_trade("why")})
+
+    with pytest.raises(ValueError, match="has a reason"):
+        may_trade("")
+    with pytest.raises(TypeError, match="levels are pairs"):
+        Contract(levels=((1, 2),))  # pyright: ignore[reportArgumentType]
+
+
+def _raises(before: Proxies, after: Proxies) -> object:
+    raise ValueError("lost")
+
+
+@pytest.mark.parametrize("mode", [Mode.ERROR, Mode.REPORT, Mode.ROLLBACK])
+@pytest.mark.parametrize(
+    ("mapping", "why"),
+    [
+        (_raises, "ValueError: lost"),
+        (lambda before, after: sys.exit(0), "SystemExit: 0"),
+        (lambda before, after: float("nan"), "the mapping of product_slots gives 'nan'"),
+        (lambda before, after: "much", "the mapping of product_slots gives 'much'"),
+    ],
+)
+def test_a_mapping_that_fails_is_a_fault_of_its_pass(mapping: MappingFunction, why: str, mode: Mode) -> None:
+    """What is no number is not more than any number, and permits nothing."""
+
+    class Narrowing(ModulePass):
+        name = "narrowing"
+        contract: ClassVar[Contract] = Contract({"product_slots": changes_meaning(mapping, "why")})
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            one_replica(op)
+
+    module = module_at("graph")
+    before = module.clone()
+    with pytest.raises(PassBug, match=re.escape(f"pass 'narrowing' failed: {why}") if why[0] != "t" else why):
+        PassManager((Narrowing(),), (Guard(mode, lambda text: None),)).run(make_context(), module)
+    assert module.is_structurally_equivalent(before) == (mode is Mode.ROLLBACK)
+
+
+def test_a_mode_may_come_by_its_name() -> None:
+    with pytest.raises(GuardError):
+        GuardedPipeline([edit_pass(one_replica)], "error").run(make_context(), module_at("graph"))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="'strict' is not a valid Mode"):
+        GuardedPipeline([], "strict").run(make_context(), module_at("graph"))  # pyright: ignore[reportArgumentType]
 
 
 def test_what_a_contract_allows_does_not_read_like_what_was_there() -> None:
@@ -304,3 +351,103 @@ def test_a_joined_constant_takes_no_more_than_the_op_that_is_gone() -> None:
     assert sizes == [24 * 3 + 4, 24 * 3 + 6]
     (bytes_,) = [change for change in found.changes if change.field == "host_bytes"]
     assert bytes_.allowed == 24 * 3 + 4 + 4 * 24
+
+
+# Tricks
+
+
+class Evil(ModulePass):
+    name = "evil"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        one_replica(op)
+
+
+def test_an_object_has_no_code_of_its_own() -> None:
+    """What its class does is done, and nothing else: a `guard-mode` is not looked at."""
+    module = module_at("graph")
+    before = module.clone()
+    quiet = GuardModePass(Mode.ERROR)
+    vars(quiet)["apply"] = lambda ctx, op: one_replica(op)
+    PassManager((quiet,), (Guard(),)).run(make_context(), module)
+    assert module.is_structurally_equivalent(before)
+
+
+def test_a_pass_does_not_become_another_one() -> None:
+    later = GuardModePass(Mode.ERROR)
+
+    class Changing(ModulePass):
+        name = "changing"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            object.__setattr__(later, "__class__", Evil)
+
+    with pytest.raises(PassBug, match="it was of class GuardModePass before the pipeline"):
+        PassManager((Changing(), later), (Guard(),)).run(make_context(), module_at("graph"))
+
+
+def test_passes_are_those_that_were_given() -> None:
+    passes: list[ModulePass] = []
+
+    class Replacing(ModulePass):
+        name = "replacing"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            passes[1] = Evil()
+
+    passes += [Replacing(), GuardModePass(Mode.ERROR)]
+    module = module_at("graph")
+    before = module.clone()
+    PassManager(passes, (Guard(),)).run(make_context(), module)  # pyright: ignore[reportArgumentType]
+    assert module.is_structurally_equivalent(before)
+
+
+@pytest.mark.parametrize("name", ["convert-onnx-to-spat", "spat-schedule-peft"])
+def test_an_object_has_no_contract_of_its_own(name: str) -> None:
+    one = all_passes()[name]()()
+    expected = contract_of(one)
+    vars(one)["contract"] = Contract({"width": may_trade("why not")})
+    assert contract_of(one) is expected
+
+
+def test_code_of_a_contract_gives_nobody_else_one() -> None:
+    """Not to a pass that comes later, whose own has been read, nor by way of a name."""
+    lax = Contract(dict.fromkeys(FIELDS, may_trade("why not")))
+
+    class Victim(Evil):
+        contract: ClassVar[Contract] = Contract()
+
+    class Giving(ModulePass):
+        name = "giving"
+
+        def contract_with_options(self) -> Contract:
+            Victim.contract = lax
+            return STRICTEST
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            pass
+
+    class Named(ModulePass):
+        @property
+        def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+            Victim.contract = lax
+            return "named"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            pass
+
+    for first in (Giving(), Named()):
+        Victim.contract = Contract()
+        with pytest.raises(GuardError, match="pass 'evil'"):
+            PassManager((first, Victim()), (Guard(),)).run(make_context(), module_at("graph"))
+
+
+def test_a_class_makes_passes_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin, source = tmp_path / "plugin.py", tmp_path / "in.mlir"
+    plugin.write_text(
+        "from tilec.passes.guard_mode import GuardModePass, Mode\nfrom xdsl.passes import ModulePass\n\n"
+        "class Tidy(ModulePass):\n    name = 'tidy'\n\n    def __new__(cls):\n        return GuardModePass(Mode.OFF)\n"
+    )
+    source.write_text("builtin.module {}\n")
+    assert tile_opt([str(source), "--load-pass-plugin", str(plugin), "-p", "tidy"]) == 1
+    assert "pass 'tidy': its class makes objects of class GuardModePass" in capsys.readouterr().err

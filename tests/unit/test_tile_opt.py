@@ -292,6 +292,21 @@ def test_a_pass_that_exits_is_an_error(tmp_path: Path, capsys: pytest.CaptureFix
         assert not output.exists()
 
 
+def test_passes_of_a_plugin_may_have_a_base(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which is none itself, having no name."""
+    source, plugin = tmp_path / "in.mlir", tmp_path / "plugin.py"
+    source.write_text("builtin.module {}\n")
+    base = (
+        "from xdsl.passes import ModulePass\n\nclass Base(ModulePass):\n    def apply(self, ctx, op):\n        pass\n"
+    )
+    plugin.write_text(base + "\nclass Mine(Base):\n    name = 'mine'\n")
+    arguments = [str(source), "--load-pass-plugin", str(plugin), "-p", "mine"]
+    assert tile_opt.main(arguments) == 0
+    plugin.write_text(base)
+    assert tile_opt.main(arguments) == 1
+    assert "defines no pass with a name; derive one from ModulePass" in capsys.readouterr().err
+
+
 def test_a_crash_reproducer_runs_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

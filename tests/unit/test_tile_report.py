@@ -21,6 +21,7 @@ from tilec.tools.report_numerics import Numerics
 from tilec.tools.report_proof import FIELDS_OF_ITEMS, Outcome, Tolerances, proof
 from tilec.tools.report_records import Records, read_records
 from tilec.tools.tile_compile import main as tile_compile
+from tilec.tools.tile_opt import main as tile_opt
 from tilec.tools.tile_report import main as tile_report
 from tilec.tools.tile_run import main as tile_run
 
@@ -356,6 +357,25 @@ def test_a_package_of_a_machine_that_is_not_at_hand(built: Path, tmp_path: Path,
     assert tile_report(["diff", str(target), str(target)]) == 1
     assert "its machine 'mine' is not a preset, so that no cycles are known; add --machine" in capsys.readouterr().err
     assert tile_report(["diff", str(target), str(target), "--machine", str(machine)]) == 0
+
+
+@pytest.mark.parametrize(("mode", "done"), [("error", "an error"), ("report", "reported only"), ("rollback", "undone")])
+def test_a_report_shows_what_was_rejected(mode: str, done: str, tmp_path: Path, capsys: Capture) -> None:
+    plugin, source, report = tmp_path / "plugin.py", tmp_path / "in.mlir", tmp_path / "guard.json"
+    plugin.write_text(
+        "from xdsl.passes import ModulePass\n\nclass Twice(ModulePass):\n    name = 'twice'\n\n"
+        "    def apply(self, ctx, op):\n        for one in list(op.walk()):\n            if one.name == 'onnx.Relu':\n"
+        "                one.parent.insert_op_before(one.clone(), one)\n"
+    )
+    source.write_text(
+        "func.func @main(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {\n"
+        "  %y = onnx.Relu(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>\n  func.return %y : tensor<1x2xf32>\n}\n"
+    )
+    options = ["--load-pass-plugin", str(plugin), "-p", "twice", "--guard", mode, "--guard-report", str(report)]
+    assert tile_opt([str(source), *options, "-q"]) == (mode == "error")
+    capsys.readouterr()
+    assert tile_report(["show", str(report)]) == 0
+    assert f"pass 'twice' is rejected ({done}): worse: " in capsys.readouterr().out
 
 
 def test_without_the_guard_a_package_has_no_record(built: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -57,6 +57,8 @@ def folder(tmp_path: Path) -> Path:
     )
     write_package(made, tmp_path / "out")
     np.save(tmp_path / "one.npy", SAMPLES[0])
+    for name, labels in (("few", np.arange(8)), ("halves", [0.5]), ("nan", [np.nan])):
+        np.save(tmp_path / f"{name}.npy", labels)
     np.savez(tmp_path / "many.npz", x=SAMPLES, labels=EXPECTED.argmax(axis=2).reshape(-1))
     return tmp_path
 
@@ -220,7 +222,10 @@ def test_inputs_are_scaled(folder: Path, factor: str, value: float) -> None:
         (["-i", "@one.npy", "--check", "--model", "/dev/zero"], "/dev/zero: is a device; give the .onnx file"),
         (["-i", "@one.npy", "-o", "@y.txt"], "y.txt: cannot hold 1 outputs; name an .npz file"),
         (["-i", "@one.npy", "-o", "@none/y.npy"], "there is no directory"),
-        (["-i", "@many.npz", "--batch", "--labels", "@one.npy"], "has 8 labels for 20 samples"),
+        (["-i", "@many.npz", "--batch", "--labels", "@one.npy"], "has shape [1, 8]; give one label for each sample"),
+        (["-i", "@many.npz", "--batch", "--labels", "@few.npy"], "has 8 labels for 20 samples"),
+        (["-i", "@one.npy", "--labels", "@halves.npy"], "label 0.5 is no whole number"),
+        (["-i", "@one.npy", "--labels", "@nan.npy"], "label nan is no whole number"),
         (["--rando", "1"], "unknown option '--rando'; did you mean '--random'?"),
         (["--limit", "0"], "must be a whole number of at least 1, not '0'"),
         (["--random", "-1"], "must be a whole number from 0 on, of at most 20 digits, not '-1'"),
