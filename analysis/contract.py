@@ -257,25 +257,6 @@ def rows_of_layers(before: Proxies, after: Proxies) -> Counts | None:
     return counts((name, rows) for name, rows in before.lanes_of_node if name in layers)
 
 
-def adds_of_slices(before: Proxies, after: Proxies) -> Counts | None:
-    """k slices equal k products and k - 1 sums of them: by node, in elements.
-
-    Channels of a layer that nobody reads have neither, so that fewer elements may be left than the layer has: those
-    products that are not one too many. That no sum adds what another has added is for `added_again` to tell.
-    """
-    if before.layer_elements is None or after.product_elements is None or after.partial_sums is None:
-        return None
-    products, layers = dict(after.product_elements), dict(before.layer_elements)
-
-    def needed(node: str, sums: int) -> int:
-        if node not in layers:
-            return sums
-        made = products.get(node, 0)
-        return max(0, made - min(layers[node], made - sums))
-
-    return counts((node, needed(node, sums)) for node, sums in after.partial_sums)
-
-
 def fused_lanes(before: Proxies, after: Proxies) -> int | None:
     """A fused batch of N lanes stands for the N lanes of each batch in it; batches that nothing reads are gone.
 

@@ -168,7 +168,9 @@ class PartialSum(NamedTuple):
 
 
 @lru_cache(KEPT)
-def partial_sums(content: BodyContent, partial_inputs: tuple[bool, ...], again: frozenset[int]) -> list[PartialSum]:
+def partial_sums(
+    content: BodyContent, partial_inputs: tuple[bool, ...], again: frozenset[int]
+) -> tuple[PartialSum, ...]:
     """The sums of products of slices.
 
     ``partial_inputs`` says which inputs are such sums: see :func:`partial_results`; sums of another batch add those
@@ -197,7 +199,7 @@ def partial_sums(content: BodyContent, partial_inputs: tuple[bool, ...], again: 
             sums.append(PartialSum(position, elements, position if found is None else found, repeated))
         if number not in whole and number in product:
             whole[number], left[number] = number, math.prod(op.shapes[0])
-    return sums
+    return tuple(sums)
 
 
 @lru_cache(KEPT)

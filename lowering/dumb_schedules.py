@@ -58,9 +58,11 @@ def add_dumb_schedules(program: BatchProgram, target: Target, span_cycles: int, 
     if span_cycles > span:
         reordered = Traffic(_elsewhere(program, orders, here, starts[1]), Level.SCHEDULED)
         found["dumb_order_cycles"] = at_once(reordered, target).cycles
-    work = np.repeat([batch.cost.cycles or 0 for batch in program.batches], np.diff(orders.first))
-    own = int(np.bincount(here, work).max(initial=0))
-    found["dumb_busy_cycles"] = own if placed is None else busiest_cycles(orders.batches, placed)
+    if placed is None:
+        work = np.repeat([batch.cost.cycles or 0 for batch in program.batches], np.diff(orders.first))
+        found["dumb_busy_cycles"] = int(np.bincount(here, work).max(initial=0))
+    else:
+        found["dumb_busy_cycles"] = busiest_cycles(orders.batches, placed)
     found["input_load_cycles"] = _input_cycles(program, target)
 
 

@@ -12,7 +12,6 @@ from xdsl.passes import ModulePass
 
 from ..analysis.contract import (
     Contract,
-    adds_of_slices,
     changes_meaning,
     constant,
     decided_here,
@@ -52,8 +51,10 @@ class ConvertOnnxToSpatPass(ModulePass):
             "lanes_of_node": changes_meaning(
                 rows_of_layers, "a layer with R rows of windows equals R lanes in each of its parts"
             ),
-            "partial_sums": changes_meaning(adds_of_slices, "k slices equal k products and k - 1 sums of them"),
-            "added_again": changes_meaning(constant(()), "each product of a slice is added once"),
+            "partial_sums": decided_here("a network has no slices"),
+            "added_again": changes_meaning(
+                constant(()), "k slices equal k products and k - 1 sums of them: each is added once"
+            ),
             "recomputed": changes_meaning(
                 repeated_by_the_network,
                 "what the network computes twice comes out as equal batches, of more operations",

@@ -99,7 +99,7 @@ class SliceOperands(RewritePattern):
         source, kept = op.data.owner, _kept(op, _CHANNELS)
         if kept is None or not isinstance(source, UnaryOp | BinaryOp) or len(shape_of(op.data)) <= _CHANNELS:
             return
-        slices, layers = _slices_left(op.data, shape_of(op.data))
+        slices, layers = _slices_left(op.data)
         if slices > 1 or not layers or not 0 < len(kept) < shape_of(op.data)[_CHANNELS]:
             return
         parts: list[onnx.OnnxOp] = []
@@ -119,20 +119,23 @@ class SliceOperands(RewritePattern):
         rewriter.replace(op, [*parts, _named_like(source, type(source).of(operands, source.properties))])
 
 
-def _slices_left(value: SSAValue, shape: Sequence[int]) -> tuple[int, int]:
-    """Of a Slice of the channels of a tensor that is broadcast to ``shape``: Slices that are left if it takes place as
-    early as it can, and layers that it narrows."""
-    if onnx.constant_of(value) is not None or _channel_axis(value, shape) is None:
-        return 0, 0
-    owner = value.owner if value.has_one_use() else None
-    match owner:
-        case onnx.ConvOp() | onnx.GemmOp() if _is_narrowable(owner):
-            return 0, 1
-        case UnaryOp() | BinaryOp():
-            pairs = [_slices_left(operand, shape_of(value)) for operand in owner.operands]
-            return sum(slices for slices, _ in pairs), sum(layers for _, layers in pairs)
-        case _:
-            return 1, 0
+def _slices_left(value: SSAValue) -> tuple[int, int]:
+    """Of a Slice of the channels of a tensor: Slices that are left if it takes place as early as it can, and layers
+    that it narrows. From two Slices on, not all are counted."""
+    slices = layers = 0
+    pending = [value]
+    while pending and slices <= 1:
+        value = pending.pop()
+        owner = value.owner if value.has_one_use() else None
+        match owner:
+            case onnx.ConvOp() | onnx.GemmOp() if _is_narrowable(owner):
+                layers += 1
+            case UnaryOp() | BinaryOp():
+                sliced = [one for one in owner.operands if _channel_axis(one, shape_of(value)) is not None]
+                pending += [one for one in sliced if onnx.constant_of(one) is None]
+            case _:
+                slices += 1
+    return slices, layers
 
 
 def _is_narrowable(layer: onnx.ConvOp | onnx.GemmOp) -> bool:

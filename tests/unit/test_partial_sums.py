@@ -6,8 +6,6 @@ import pytest
 from compilation import lower
 from guard_programs import parsed
 from odd_models import Graph
-from tilec.analysis.contract import adds_of_slices
-from tilec.analysis.proxies import Level, Proxies, counts
 from tilec.lowering.proxies import proxies
 
 ONE = "tensor<1x3xf32>"
@@ -77,20 +75,6 @@ def test_what_sums_of_two_batches_add() -> None:
     assert (twice.partial_sums, twice.added_again) == ((("<unnamed>", 12),), (("<unnamed>", 12),))
     two = reader("z") + reader("other")
     assert proxies(parsed(BATCH.format(body=product, more=two))).added_again == (("<unnamed>", 12 + 24),)
-
-
-def test_channels_that_nobody_reads() -> None:
-    """Nodes of 100 elements in 4 slices; of one, only 40 are computed."""
-    layers = Proxies(Level.ONNX, layer_elements=counts({"all": 100, "some": 100}.items()))
-
-    def needed(products: dict[str, int], added: dict[str, int]) -> dict[str, int]:
-        after = Proxies(Level.GRAPH, product_elements=counts(products.items()), partial_sums=counts(added.items()))
-        return dict(adds_of_slices(layers, after) or ())
-
-    right = {"all": 300, "some": 120}
-    assert needed({"all": 400, "some": 160}, right) == right
-    assert needed({"all": 400}, {"all": 299}) == {"all": 300}, "a layer of which all is read"
-    assert adds_of_slices(layers, Proxies(Level.GRAPH)) is None
 
 
 def test_a_layer_of_which_few_channels_are_read() -> None:
